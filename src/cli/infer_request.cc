@@ -88,6 +88,21 @@ base::Status AddOutputs(const InferArguments& arguments, const ModelMetadata& mo
   return base::OkStatus();
 }
 
+// The id of the request's sequence as a header can carry it, by which balancers choose the replica
+// (docs/balancers.md); empty if there is none, or if it has other characters than those of ASCII
+// that can be seen.
+std::string SequenceHeader(const rapidjson::Document& document) {
+  const rapidjson::Value* const parameters = MemberOf(document, "parameters");
+  const rapidjson::Value* const id =
+      parameters == nullptr ? nullptr : MemberOf(*parameters, "sequence_id");
+  if (id == nullptr) return "";
+  if (id->IsUint64()) return id->GetUint64() == 0 ? "" : fmt::format("{}", id->GetUint64());
+  if (!id->IsString()) return "";
+  std::string text(id->GetString(), id->GetStringLength());
+  const bool can_be_seen = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+  return can_be_seen ? text : "";
+}
+
 // Splits the body into the JSON in front and the binary data of outputs.
 std::pair<std::string_view, std::string_view> SplitBody(const ServerReply& reply) {
   const std::string_view body = reply.body;
@@ -125,6 +140,9 @@ base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const Mod
   InferBody result{.body = WriteJson(document), .headers = {}};
   result.headers = {{"content-type", "application/octet-stream"},
                     {kHeaderLength, fmt::format("{}", result.body.size())}};
+  if (std::string id = SequenceHeader(document); !id.empty()) {
+    result.headers.emplace("x-sequence-id", std::move(id));
+  }
   for (const InferInput& input : inputs) result.body += input.bytes;
   return result;
 }

@@ -73,6 +73,28 @@ TEST(InferRequest, ParametersHaveTheTypeOfTheirText) {
   EXPECT_THAT(body->body, HasSubstr(R"({"a":1,"b":true,"c":"text","d":"1","e":0.5,)"));
 }
 
+// The header of a request with this argument of --parameter.
+std::string SequenceHeader(const std::string& parameter) {
+  InferArguments arguments;
+  arguments.filling = Filling::kZeros;
+  arguments.parameters = {parameter};
+  const auto body = MakeInferBody(arguments, ModelWith({1}));
+  if (!body.ok()) return "failed";
+  const auto header = body->headers.find("x-sequence-id");
+  return header == body->headers.end() ? "absent" : header->second;
+}
+
+TEST(InferRequest, BalancersSeeTheSequence) {
+  EXPECT_EQ(SequenceHeader("sequence_id=7"), "7");
+  EXPECT_EQ(SequenceHeader("sequence_id=18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(SequenceHeader("sequence_id=call-7"), "call-7");
+  EXPECT_EQ(SequenceHeader("sequence_id=\"7\""), "7");
+  EXPECT_EQ(SequenceHeader("sequence_id=0"), "absent");
+  EXPECT_EQ(SequenceHeader("sequence_id="), "absent");
+  EXPECT_EQ(SequenceHeader("sequence_id=a\nb: c"), "absent");
+  EXPECT_EQ(SequenceHeader("priority=7"), "absent");
+}
+
 TEST(InferRequest, GeneratedDataStandBehindTheHead) {
   InferArguments arguments;
   arguments.filling = Filling::kZeros;

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
+import charts  # noqa: E402
 import monitoring  # noqa: E402
 
 
@@ -15,3 +16,12 @@ import monitoring  # noqa: E402
 def programs():
     if reason := monitoring.missing():
         pytest.skip(f"deploy/ is NOT tested with Prometheus: {reason}")
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    if reason := charts.missing():
+        pytest.skip(f"deploy/helm is NOT tested: {reason}")
+    made = charts.Helm(tmp_path_factory.mktemp("helm") / "helm.log")
+    yield made
+    made.stop()

@@ -1,0 +1,182 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+{{- define "nereid.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* Short enough for the suffixes of other objects. */}}
+{{- define "nereid.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains (include "nereid.name" .) .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "nereid.name" .) | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.selector" -}}
+app.kubernetes.io/name: {{ include "nereid.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "nereid.labels" -}}
+{{ include "nereid.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "nereid.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "nereid.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end }}
+
+{{- define "nereid.hasModelVolume" -}}
+{{- if or .Values.models.persistentVolumeClaim .Values.models.configMap.name }}yes{{ end }}
+{{- end }}
+
+{{- define "nereid.hasObjectStore" -}}
+{{- range .Values.models.repositories }}{{ if regexMatch "^(s3|gs|as)://" . }}yes{{ end }}{{ end }}
+{{- end }}
+
+{{- define "nereid.cacheClaim" -}}
+{{- default (printf "%s-cache" (include "nereid.fullname" .)) .Values.cache.existingClaim }}
+{{- end }}
+
+{{- define "nereid.isScaled" -}}
+{{- if or .Values.autoscaling.enabled .Values.keda.enabled }}yes{{ end }}
+{{- end }}
+
+{{- /* What the schema cannot say. */}}
+{{- define "nereid.check" -}}
+{{- if and .Values.autoscaling.enabled .Values.keda.enabled }}
+{{- fail "autoscaling.enabled and keda.enabled are both true: two would scale the same pods; choose one" }}
+{{- end }}
+{{- if and .Values.autoscaling.enabled (not .Values.autoscaling.targetCPU) (not .Values.autoscaling.targetPendingRequests) }}
+{{- fail "autoscaling.enabled is true and there is nothing to scale by: set autoscaling.targetCPU or autoscaling.targetPendingRequests" }}
+{{- end }}
+{{- range $name := list "autoscaling" "keda" }}
+{{- $scaling := index $.Values $name }}
+{{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) }}
+{{- fail (printf "%s.minReplicas is %v, which is more than %s.maxReplicas, %v" $name $scaling.minReplicas $name $scaling.maxReplicas) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.models.persistentVolumeClaim .Values.models.configMap.name }}
+{{- fail "models.persistentVolumeClaim and models.configMap.name are both set, and both would be /models: choose one, or mount one by extraVolumes" }}
+{{- end }}
+{{- if and .Values.models.configMap.name (not .Values.models.configMap.items) }}
+{{- fail "models.configMap.items is empty: a key cannot have slashes, so that it does not say which file of which model it is, such as {key: digits.onnx, path: digits/1/model.onnx}" }}
+{{- end }}
+{{- if and .Values.models.loadModels (ne .Values.models.controlMode "explicit") }}
+{{- fail (printf "models.loadModels needs models.controlMode explicit, and it is %s" .Values.models.controlMode) }}
+{{- end }}
+{{- if and .Values.probes.grpc .Values.tls.existingSecret }}
+{{- fail "probes.grpc is true and tls.existingSecret is set: Kubernetes asks over gRPC without TLS only; leave probes.grpc false" }}
+{{- end }}
+{{- $metrics := .Values.metrics }}
+{{- if and (not $metrics.enabled) (or $metrics.serviceMonitor.enabled $metrics.prometheusRule.enabled .Values.keda.enabled) }}
+{{- fail "metrics.enabled is false, and metrics.serviceMonitor, metrics.prometheusRule or keda need metrics" }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.args" -}}
+{{- $v := .Values }}
+{{- if $v.models.persistentVolumeClaim }}
+- --model-repository=/models
+{{- else if $v.models.configMap.name }}
+- --model-repository=/models/repository
+{{- else if not $v.models.repositories }}
+- --model-repository=/opt/nereid/share/nereid/models
+{{- end }}
+{{- range $v.models.repositories }}
+- {{ printf "--model-repository=%s" . | quote }}
+{{- end }}
+- --model-control-mode={{ $v.models.controlMode }}
+{{- if eq $v.models.controlMode "poll" }}
+- --repository-poll-secs={{ int $v.models.pollSeconds }}
+{{- end }}
+{{- range $v.models.loadModels }}
+- {{ printf "--load-model=%s" . | quote }}
+{{- end }}
+- --strict-readiness={{ $v.models.strictReadiness }}
+- --exit-on-error={{ $v.models.exitOnError }}
+- --http-port={{ int $v.ports.http }}
+- --grpc-port={{ int $v.ports.grpc }}
+{{- if $v.metrics.enabled }}
+- --metrics-port={{ int $v.ports.metrics }}
+- --metrics-config=nereid_histograms={{ $v.metrics.histograms }}
+{{- else }}
+- --allow-metrics=false
+{{- end }}
+- --drain-secs={{ int $v.shutdown.drainSeconds }}
+- --exit-timeout-secs={{ int $v.shutdown.exitTimeoutSeconds }}
+- --log-format={{ $v.log.format }}
+- --log-verbose={{ int $v.log.verbose }}
+{{- if or $v.admin.enabled $v.apiKeys.existingSecret }}
+- --admin-address=127.0.0.1
+- --admin-port={{ int $v.admin.port }}
+{{- end }}
+{{- if $v.apiKeys.existingSecret }}
+- {{ printf "--api-keys=/etc/nereid/access/%s" $v.apiKeys.key | quote }}
+{{- end }}
+{{- if $v.tls.existingSecret }}
+{{- range list "http" "grpc" }}
+- --{{ . }}-use-ssl=true
+- --{{ . }}-server-cert=/etc/nereid/tls/tls.crt
+- --{{ . }}-server-key=/etc/nereid/tls/tls.key
+{{- end }}
+{{- end }}
+{{- range $v.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.env" -}}
+{{- if include "nereid.hasObjectStore" . }}
+{{- range list "TRITON_AWS_MOUNT_DIRECTORY" "TRITON_GCS_MOUNT_DIRECTORY" "TRITON_AZURE_MOUNT_DIRECTORY" }}
+- {name: {{ . }}, value: /var/cache/nereid}
+{{- end }}
+{{- end }}
+{{- if .Values.credentials.fileSecret }}
+- name: TRITON_CLOUD_CREDENTIAL_PATH
+  value: {{ printf "/etc/nereid/credentials/%s" .Values.credentials.fileKey | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.envFrom" -}}
+{{- with .Values.credentials.environmentSecret }}
+- secretRef: {name: {{ . | quote }}}
+{{- end }}
+{{- with .Values.extraEnvFrom }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.resources" -}}
+{{- $resources := deepCopy .Values.resources }}
+{{- if gt (int .Values.gpu.count) 0 }}
+{{- $gpu := dict "limits" (dict .Values.gpu.resource (int .Values.gpu.count)) }}
+{{- $resources = mergeOverwrite $resources $gpu }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
+{{- /* A probe's question: of (dict "root" . "path" "/v2/health/live"). */}}
+{{- define "nereid.httpGet" -}}
+httpGet:
+  path: {{ .path }}
+  port: http
+  {{- if .root.Values.tls.existingSecret }}
+  scheme: HTTPS
+  {{- end }}
+{{- end }}
