@@ -52,10 +52,11 @@ MODULES = {
     "frontends/common": ["service", "access", "net"],
     "frontends/http": ["common", "http1"],
     "frontends/cloud": ["http"],
+    "frontends/console": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
     "cli": ["http_client", "loadgen", "check", "doctor", "access"],
-    "app": ["cli", "engine", "http", "cloud", "grpc", "capi", "isolation"],
+    "app": ["cli", "engine", "http", "cloud", "console", "grpc", "capi", "isolation"],
     "app/frontends_api": ["app", "abi_objects", "abi"],
 }
 # Seen only by those whose own row names them.
