@@ -21,7 +21,11 @@ interface Props {
   show: (value: number | null | undefined) => string;
   /** The top of the axis, if it is known. */
   top?: number;
+  /** The distances that lines of the axis may have, if not round ones. */
+  steps?: number[];
 }
+
+const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
 function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -38,7 +42,10 @@ function options(props: Props, width: number): uPlot.Options {
       x: { time: true },
       y: { range: (_chart, _low, high) => [0, Math.max(props.top ?? 0, (high ?? 0) * 1.1, 1e-3)] },
     },
-    axes: [axis, { ...axis, size: 62, values: (_chart, ticks) => ticks.map((tick) => props.show(tick)) }],
+    axes: [
+      { ...axis, size: 32, space: 45, values: (_chart, ticks) => ticks.map((tick) => hourAndMinute.format(tick * 1000)) },
+      { ...axis, size: 66, ...(props.steps ? { incrs: props.steps } : {}), values: (_chart, ticks) => ticks.map((tick) => props.show(tick)) },
+    ],
     series: [
       {},
       ...props.lines.map((line) => ({

@@ -18,6 +18,12 @@ export function Ensemble({ config }: { config: ModelConfig }) {
   const y = (row: number) => row * (HEIGHT + GAP_Y) + 12;
   const width = graph.columns * (WIDTH + GAP_X) - GAP_X + 2;
   const height = graph.rows * (HEIGHT + GAP_Y) + 6;
+  // A tensor between two steps has a name of its own, which stands once where it begins.
+  const isNamed = (at: number) => {
+    const edge = graph.edges[at];
+    const kinds = [graph.nodes[edge?.from ?? 0]?.kind, graph.nodes[edge?.to ?? 0]?.kind];
+    return kinds.every((kind) => kind === 'step') && graph.edges.findIndex((one) => one.from === edge?.from && one.tensor === edge?.tensor) === at;
+  };
   return (
     <section aria-labelledby="ensemble">
       <h2 id="ensemble">Ensemble</h2>
@@ -34,7 +40,7 @@ export function Ensemble({ config }: { config: ModelConfig }) {
               <g key={i}>
                 <path d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`} />
                 <text class="edge" x={x1 + 6} y={y1 + (y2 - y1) * 0.12 - 5}>
-                  {from.kind === 'step' && to.kind === 'step' ? short(edge.tensor, 14) : ''}
+                  {isNamed(i) ? short(edge.tensor, 12) : ''}
                 </text>
               </g>
             );

@@ -70,9 +70,9 @@ function Actions({ name, isLoaded, onDone }: { name: string; isLoaded: boolean; 
 function Tensors({ label, tensors, config }: { label: string; tensors: TensorMetadata[]; config: ModelConfig | null }) {
   const isOptional = (name: string) => config?.input?.find((input) => input.name === name)?.optional;
   return (
-    <section aria-label={label}>
-      <h3>{label}</h3>
-      <Table label={label} head={['Name', 'Type', 'Shape']} isPlain>
+    <div>
+      <h2>{label}</h2>
+      <Table label={`${label} of the model`} head={['Name', 'Type', 'Shape']} isPlain>
         {tensors.map((tensor) => (
           <tr key={tensor.name}>
             <th scope="row">
@@ -84,7 +84,7 @@ function Tensors({ label, tensors, config }: { label: string; tensors: TensorMet
           </tr>
         ))}
       </Table>
-    </section>
+    </div>
   );
 }
 
@@ -138,10 +138,10 @@ function Reasons({ title, counts, words }: { title: string; counts: Record<strin
   if (!sumOf(counts)) return null;
   const rows = Object.entries(counts).filter(([, count]) => count > 0);
   return (
-    <section class="card" aria-label={title}>
-      <h3>{title}</h3>
+    <div class="card">
+      <h4>{title}</h4>
       <Bars label={title} rows={rows.map(([name, count]) => ({ name: words?.[name] ?? name.toLowerCase(), value: count, text: number(count) }))} />
-    </section>
+    </div>
   );
 }
 
@@ -155,14 +155,14 @@ function Durations({ title, bounds, counts }: { title: string; bounds: number[];
     return { name: bound === undefined ? 'more' : `≤ ${milliseconds(bound)}`, value: count, text: number(count) };
   });
   return (
-    <section class="card" aria-label={title}>
-      <h3>{title}</h3>
+    <div class="card">
+      <h4>{title}</h4>
       <p class="muted">
         p50 {milliseconds(quantile(bounds, counts, 0.5))}, p90 {milliseconds(quantile(bounds, counts, 0.9))}, p99{' '}
         {milliseconds(quantile(bounds, counts, 0.99))}
       </p>
       <Bars label={title} rows={rows} />
-    </section>
+    </div>
   );
 }
 
@@ -174,8 +174,8 @@ function Load({ load, bounds, stat }: { load: ModelLoad; bounds: number[]; stat:
       <Durations title="Time in the queue" bounds={bounds} counts={load.queue} />
       <Durations title="Time of execution" bounds={bounds} counts={load.compute} />
       {batches.length > 0 && (
-        <section class="card" aria-label="Sizes of batches">
-          <h3>Sizes of batches</h3>
+        <div class="card">
+          <h4>Sizes of batches</h4>
           <Bars
             label="Executions by size of their batch"
             rows={batches.map((batch) => ({
@@ -184,7 +184,7 @@ function Load({ load, bounds, stat }: { load: ModelLoad; bounds: number[]; stat:
               text: `${number(batch.compute_infer.count)} × ${milliseconds(batch.compute_infer.ns / batch.compute_infer.count / 1e6)}`,
             }))}
           />
-        </section>
+        </div>
       )}
       <Reasons title="Why batches were closed" counts={load.batches_closed} words={CLOSED_WORDS} />
       <Reasons title="Why requests failed" counts={load.failures} />

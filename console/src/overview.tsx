@@ -87,7 +87,7 @@ function HealthCard() {
           <span class={`state ${ready.ready ? 'good' : 'bad'}`}>{ready.ready ? 'ready' : 'not ready'}</span>
           <span>
             {ready.ready
-              ? 'The server takes requests for all of its models.'
+              ? 'The server takes requests.'
               : live.live
                 ? 'The server works, but load balancers should send it nothing now.'
                 : 'Only a restart helps.'}
@@ -125,6 +125,9 @@ const SPANS = [
   ['15 minutes', 900],
   ['1 hour', 3600],
 ] as const;
+
+/** Where an axis of memory may have its lines. */
+const POWERS = Array.from({ length: 26 }, (_, i) => 2 ** i);
 
 export function Overview() {
   const { history, link, error } = useLoad();
@@ -193,6 +196,7 @@ export function Overview() {
           title={`Memory, of ${mebibytes(machine.memory_bytes / 2 ** 20)}`}
           times={times}
           show={mebibytes}
+          steps={POWERS}
           lines={[
             { label: 'server', color: '--c1', values: cut(history.process_mib) },
             { label: 'machine', color: '--c4', values: cut(history.machine_mib) },
@@ -211,6 +215,7 @@ export function Overview() {
               title="GPU memory"
               times={times}
               show={mebibytes}
+              steps={POWERS}
               lines={gpus.map((gpu, i) => ({ label: `GPU ${i}`, color: `--c${(i % 4) + 1}`, values: cut(gpu.mib) }))}
             />
           </>

@@ -86,11 +86,17 @@ function InputField(props: { input: TensorMetadata; isOptional: boolean; field: 
   );
 }
 
+/** The label of a class, and its position, where the label does not say it. */
+function nameOf(one: ClassScore): string {
+  if (!one.label) return `#${one.index}`;
+  return one.label === String(one.index) ? one.label : `${one.label} (${one.index})`;
+}
+
 function Scores({ name, scores }: { name: string; scores: ClassScore[] }) {
   return (
     <Bars
       label={`Highest values of ${name}`}
-      rows={scores.map((one) => ({ name: one.label ? `${one.label} (${one.index})` : `#${one.index}`, value: Math.max(0, one.score), text: number(one.score) }))}
+      rows={scores.map((one) => ({ name: nameOf(one), value: Math.max(0, one.score), text: number(one.score) }))}
     />
   );
 }
@@ -103,9 +109,9 @@ function OutputView({ output }: { output: Output }) {
   const texts = data.slice(0, MOST_SHOWN).map((value) => (typeof value === 'number' ? String(Number(value.toPrecision(7))) : String(value)));
   return (
     <section class="card" aria-label={`Output ${output.name}`}>
-      <h3>
-        {output.name} <span class="muted">{`${output.datatype} ${shape(output.shape)}`}</span>
-      </h3>
+      <h2>
+        {output.name} <span class="muted">{isClassified ? 'the highest values, with their labels' : `${output.datatype} ${shape(output.shape)}`}</span>
+      </h2>
       {scores && <Scores name={output.name} scores={scores} />}
       {!isClassified && (
         <pre class="values" tabIndex={0} role="region" aria-label={`Values of ${output.name}`}>
@@ -222,7 +228,7 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
     setSending(false);
   };
   return (
-    <>
+    <div class="columns">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -251,19 +257,21 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
           </button>
         </div>
       </form>
-      <div role="status">
-        {refusal && <Notice kind="error">{refusal}</Notice>}
-        {answer && (
-          <p>
-            Answered in <strong>{milliseconds(answer.ms)}</strong>, as this browser measures it ({number(answer.bytes)} bytes of JSON).
-          </p>
-        )}
+      <div>
+        <div role="status">
+          {refusal && <Notice kind="error">{refusal}</Notice>}
+          {answer && (
+            <p>
+              Answered in <strong>{milliseconds(answer.ms)}</strong>, as this browser measures it ({number(answer.bytes)} bytes of JSON).
+            </p>
+          )}
+        </div>
+        {answer?.outputs.map((output) => (
+          <OutputView key={output.name} output={output} />
+        ))}
+        {isComplete && <Snippets call={{ base: location.origin + root, path, body, needsKey: Boolean(readKey()) }} />}
       </div>
-      {answer?.outputs.map((output) => (
-        <OutputView key={output.name} output={output} />
-      ))}
-      {isComplete && <Snippets call={{ base: location.origin + root, path, body, needsKey: Boolean(readKey()) }} />}
-    </>
+    </div>
   );
 }
 
@@ -300,7 +308,7 @@ export function TryIt({ name }: { name: string }) {
       <Pending of={index} />
       {index.value && ready.length === 0 && <Notice kind="info">No model is ready.</Notice>}
       {ready.length > 0 && (
-        <label>
+        <label class="chosen">
           Model
           <select value={name} onChange={(event) => (location.hash = linkTo('try', event.currentTarget.value))}>
             {ready.map((model) => (

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+import requests
 from harness import models
 from harness import server as servers
 
@@ -66,7 +67,16 @@ def server(require_server, browser, tmp_path_factory):
     args = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--strict-readiness=false"]
     repository = write_models(tmp_path_factory.mktemp("models"))
     with servers.running(repository, args=args, log_dir=tmp_path_factory.mktemp("log")) as running:
+        infer_digits(running)
         yield running
+
+
+def infer_digits(server):
+    """Requests of several sizes, so that there is something to show."""
+    for size in (1, 1, 1, 2, 4, 4, 8):
+        tensor = {"name": "pixels", "datatype": "FP32", "shape": [size, 64], "data": [1] * 64 * size}
+        reply = requests.post(f"http://{server.http}/v2/models/digits/infer", json={"inputs": [tensor]}, timeout=30)
+        assert reply.status_code == 200, reply.text
 
 
 def run(script, server, **env):
