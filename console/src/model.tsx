@@ -6,7 +6,7 @@ import type { ModelConfig, ModelLoad, ModelLoads, ModelMetadata, ModelStat, Tens
 import { milliseconds, moment, number, shape } from './format.ts';
 import { Ensemble } from './ensemble.tsx';
 import { quantile } from './load.ts';
-import { groupByName, instancesOf, readIndex, reasonOf, stateOf } from './models.tsx';
+import { INDEX_EVERY_MS, groupByName, instancesOf, readIndex, reasonOf, stateOf } from './models.tsx';
 import { Bars, Code, Confirm, Notice, Pending, State, Table, explain, linkTo, useLoaded } from './ui.tsx';
 
 type Verb = 'load' | 'unload' | 'reload';
@@ -268,7 +268,7 @@ function Details({ name }: { name: string }) {
 }
 
 export function ModelPage({ name }: { name: string }) {
-  const index = useLoaded(readIndex, [name], 5000);
+  const index = useLoaded(readIndex, [name], INDEX_EVERY_MS);
   const model = groupByName(index.value ?? []).find((entry) => entry.name === name);
   const state = model && stateOf(model);
   const reason = model ? reasonOf(model) : '';

@@ -7,6 +7,8 @@ import { milliseconds, number } from './format.ts';
 import { Pending, State, Table, linkTo, useLoaded } from './ui.tsx';
 
 const MOST_ROWS = 50;
+/** The server reads its repositories for the index, which may be far away. */
+export const INDEX_EVERY_MS = 15_000;
 
 export function readIndex(signal?: AbortSignal): Promise<IndexEntry[]> {
   return post<IndexEntry[]>('/v2/repository/index', {}, signal);
@@ -67,7 +69,7 @@ function PlatformCells({ name, isReady }: { name: string; isReady: boolean }) {
 }
 
 export function Models() {
-  const index = useLoaded(readIndex, [], 5000);
+  const index = useLoaded(readIndex, [], INDEX_EVERY_MS);
   const stats = useLoaded(
     (signal) => Promise.all([ask<{ model_stats: ModelStat[] }>('/v2/models/stats', { signal }), ask<ModelLoads>('/ui/api/models', { signal })]),
     [],

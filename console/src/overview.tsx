@@ -9,7 +9,7 @@ import { mebibytes, milliseconds, number, percent } from './format.ts';
 import { emptyHistory, startOf, withSample } from './load.ts';
 import type { History, Sample } from './load.ts';
 import { Notice, Pending, State, linkTo, useLoaded } from './ui.tsx';
-import { readIndex } from './models.tsx';
+import { INDEX_EVERY_MS, readIndex } from './models.tsx';
 
 type Link = 'opening' | 'live' | 'lost';
 const LONGEST_PAUSE_MS = 10_000;
@@ -72,7 +72,7 @@ function useLoad() {
 
 function HealthCard() {
   const loaded = useLoaded(() => Promise.all([health('live'), health('ready')]), [], 5000);
-  const index = useLoaded(readIndex, [], 5000);
+  const index = useLoaded(readIndex, [], INDEX_EVERY_MS);
   const [live, ready] = loaded.value ?? [];
   const problems = [...(live?.checks ?? []), ...(ready?.checks ?? [])].filter((check) => !check.ok);
   const unique = [...new Map(problems.map((check) => [check.name, check])).values()];
