@@ -27,6 +27,12 @@ interface Props {
 
 const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
+/** With seconds where minutes would repeat. */
+function times(ticks: number[]): string[] {
+  const isClose = (ticks[1] ?? Infinity) - (ticks[0] ?? 0) < 60;
+  return ticks.map((tick) => (isClose ? clock(tick) : hourAndMinute.format(tick * 1000)));
+}
+
 function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -43,7 +49,7 @@ function options(props: Props, width: number): uPlot.Options {
       y: { range: (_chart, _low, high) => [0, Math.max(props.top ?? 0, (high ?? 0) * 1.1, 1e-3)] },
     },
     axes: [
-      { ...axis, size: 32, space: 45, values: (_chart, ticks) => ticks.map((tick) => hourAndMinute.format(tick * 1000)) },
+      { ...axis, size: 32, space: 45, values: (_chart, ticks) => times(ticks) },
       { ...axis, size: 66, ...(props.steps ? { incrs: props.steps } : {}), values: (_chart, ticks) => ticks.map((tick) => props.show(tick)) },
     ],
     series: [
