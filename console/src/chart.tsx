@@ -21,6 +21,8 @@ interface Props {
   show: (value: number | null | undefined) => string;
   /** The top of the axis, if it is known. */
   top?: number;
+  /** What the axis reaches at least, so that a chart without anything is not one of tiny numbers. */
+  least?: number;
   /** The distances that lines of the axis may have, if not round ones. */
   steps?: number[];
 }
@@ -46,10 +48,10 @@ function options(props: Props, width: number): uPlot.Options {
     cursor: { points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
       x: { time: true },
-      y: { range: (_chart, _low, high) => [0, Math.max(props.top ?? 0, (high ?? 0) * 1.1, 1e-3)] },
+      y: { range: (_chart, _low, high) => [0, Math.max(props.top ?? 0, (high ?? 0) * 1.1, props.least ?? 1)] },
     },
     axes: [
-      { ...axis, size: 32, space: 45, values: (_chart, ticks) => times(ticks) },
+      { ...axis, size: 32, space: 65, values: (_chart, ticks) => times(ticks) },
       { ...axis, size: 66, ...(props.steps ? { incrs: props.steps } : {}), values: (_chart, ticks) => ticks.map((tick) => props.show(tick)) },
     ],
     series: [
@@ -58,7 +60,8 @@ function options(props: Props, width: number): uPlot.Options {
         label: line.label,
         stroke: colorOf(line.color),
         width: 1.5,
-        points: { show: false },
+        // Shown where there is room, and where a value stands alone.
+        points: { size: 4 },
         spanGaps: false,
       })),
     ],

@@ -176,6 +176,7 @@ export function Overview() {
           title="Latency in the server"
           times={times}
           show={milliseconds}
+          least={0.1}
           lines={[
             { label: 'p50', color: '--c1', values: cut(history.p50_ms) },
             { label: 'p99', color: '--c3', values: cut(history.p99_ms) },
