@@ -7,6 +7,7 @@ the system's packages will bring them, the libraries that not every system has, 
 
 import dataclasses
 import functools
+import json
 import os
 import pathlib
 import platform
@@ -153,7 +154,22 @@ def debian_origin(package, version, source, files=(), license=None):
 
 def origins_taken_in():
     """What is inside the program itself."""
-    return [debian_origin(*package_facts(package), license=license) for package, license in TAKEN_IN.items()]
+    libraries = [debian_origin(*package_facts(package), license=license) for package, license in TAKEN_IN.items()]
+    return libraries + origins_of_console()
+
+
+def origins_of_console():
+    """What is inside the page that the program has at /ui, if it was built with one."""
+    console = ROOT / ".deps/console"
+    if not (console / "page/index.html.gz").exists():
+        return []
+    packages = json.loads((ROOT / "console/package-lock.json").read_text())["packages"]
+    found = []
+    for name in ("preact", "uplot"):
+        entry = packages[f"node_modules/{name}"]
+        text = str(console / "work/node_modules" / name / "LICENSE")
+        found.append(Origin(name, entry["version"], entry["license"], (text,), (), f"pkg:npm/{name}@{entry['version']}"))
+    return found
 
 
 def framework_origin(folder, part):

@@ -16,8 +16,14 @@ from harness import models, repository, transports  # noqa: E402
 from harness import server as servers  # noqa: E402
 
 
+# Folders whose tests share what they install or start; of all others, each file is by itself.
+ONE_AT_A_TIME = ("packages", "deploy")
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
+        place = item.path.parent if item.path.parent.name in ONE_AT_A_TIME else item.path
+        item.add_marker(pytest.mark.xdist_group(str(place)))
         if servers.REFERENCE and item.get_closest_marker("newer"):
             item.add_marker(pytest.mark.skip(reason="not in the release of the reference server"))
 

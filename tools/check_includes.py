@@ -52,11 +52,12 @@ MODULES = {
     "frontends/common": ["service", "access", "net"],
     "frontends/http": ["common", "http1"],
     "frontends/cloud": ["http"],
+    "frontends/console": ["http"],
     "frontends/openai": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
     "cli": ["http_client", "loadgen", "check", "doctor", "access"],
-    "app": ["cli", "engine", "http", "cloud", "openai", "grpc", "capi", "isolation"],
+    "app": ["cli", "engine", "http", "cloud", "console", "openai", "grpc", "capi", "isolation"],
     "app/frontends_api": ["app", "abi_objects", "abi"],
 }
 # Seen only by those whose own row names them.

@@ -15,7 +15,7 @@ import re
 import sys
 
 # Where files are that are ours; the rest of the tree is made by builds and tools.
-FOLDERS = """abi agents app backends bench caches cmake deploy docs examples include packaging proto python src tests tools
+FOLDERS = """abi agents app backends bench caches cmake console deploy docs examples include packaging proto python src tests tools
 .github .devcontainer""".split()
 # Files of other projects and of users, and names that stand for any.
 ELSEWHERE = re.compile(

@@ -602,6 +602,9 @@ constexpr Flag kAccess[] = {
      "Whether the HTTP and gRPC ports serve the control APIs too: loading, and the settings of "
      "traces and of the log (true, or false with an admin listener).",
      SetBool<FIELD(access.admin_on_main)>},
+    {"console", kBool,
+     "Whether there is a page for browsers at /ui, wherever the control APIs are served (true).",
+     SetBool<FIELD(access.has_console)>},
 };
 
 constexpr Flag kTracing[] = {

@@ -230,6 +230,7 @@ const std::vector<Case> kAccess = {
     {{"--admin-grpc-port=4711"},
      HOLDS(o.access.admin_grpc_port == 4711 && o.access.has_admin_listener())},
     {{"--admin-port=4711", "--admin-on-main=true"}, HOLDS(o.access.control_is_on_main())},
+    {{"--console=false"}, HOLDS(!o.access.has_console)},
 };
 
 #undef HOLDS

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "common/reactor_rounds.h"
+#include "console/console_handler.h"
+#include "console/recorder.h"
 #include "core/budgets.h"
 #include "engine/engine.h"
 #include "grpc/frontend.h"
@@ -57,6 +59,14 @@ std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds
   return time.count() == 0 ? std::nullopt : std::optional(time);
 }
 
+// The console, on the listeners that have it.
+struct ConsoleServers {
+  explicit ConsoleServers(service::Service& service) : recorder(service) {}
+
+  console::Recorder recorder;
+  std::unique_ptr<console::ConsoleHandler> main, admin;  // null: the listener has none
+};
+
 // Returns "failed to start HTTP service: Unavailable - Socket ...", as Triton words it.
 base::Status StartError(const char* service, const base::Status& status) {
   return {status.code(), fmt::format("failed to start {} service: {} - {}", service,
@@ -86,6 +96,7 @@ struct Frontends::Parts {
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
   std::unique_ptr<openai::Handler> openai;
+  std::unique_ptr<ConsoleServers> console;  // null: there is no console
   std::unique_ptr<http::ApiHandler> http_handler;
   std::unique_ptr<http::ApiHandler> admin_api;
   std::unique_ptr<http::MetricsHandler> metrics_handler;
@@ -101,7 +112,27 @@ struct Frontends::Parts {
 Frontends::Frontends(const Options& options, engine::Engine& engine)
     : options_(options), parts_(std::make_unique<Parts>(options_, engine)) {}
 
-Frontends::~Frontends() = default;
+// Servers wait for their exchanges, of which the console has streams without an end.
+Frontends::~Frontends() {
+  if (parts_->console != nullptr) parts_->console->recorder.Stop();
+}
+
+void Frontends::MakeConsole() {
+  const bool is_on_main = options_.http.is_allowed && options_.access.control_is_on_main();
+  const bool is_on_admin = options_.access.has_admin_listener();
+  if (!options_.access.has_console || !(is_on_main || is_on_admin)) return;
+  parts_->console = std::make_unique<ConsoleServers>(parts_->engine);
+  ConsoleServers& console = *parts_->console;
+  const auto make = [&] {
+    return std::make_unique<console::ConsoleHandler>(
+        console::ConsoleOptions{.gate = parts_->gate.get(),
+                                .restrictions = options_.http.restrictions},
+        parts_->engine, console.recorder, parts_->reactors.workers());
+  };
+  if (is_on_main) console.main = make();
+  if (is_on_admin) console.admin = make();
+  console.recorder.Start();
+}
 
 http::ApiOptions Frontends::MakeApiOptions() const {
   return {.max_input_bytes = options_.http.max_input_bytes,
@@ -113,7 +144,8 @@ http::ApiOptions Frontends::MakeApiOptions() const {
           .cors = options_.http.cors,
           .stream_limits = {.most_waiting_bytes = options_.limits.stream_backlog_bytes},
           .budgets = &parts_->engine.budgets(),
-          .openai = parts_->openai.get()};
+          .openai = parts_->openai.get(),
+          .elsewhere = parts_->console == nullptr ? nullptr : parts_->console->main.get()};
 }
 
 http1::HttpServerOptions Frontends::HttpOptionsForAll() const {
@@ -232,6 +264,7 @@ base::Status Frontends::StartAdmin() {
   }
   http::ApiOptions api = MakeApiOptions();
   api.control = {};
+  api.elsewhere = parts_->console == nullptr ? nullptr : parts_->console->admin.get();
   parts_->admin_api = std::make_unique<http::ApiHandler>(std::move(api), parts_->reactors,
                                                          parts_->engine, parts_->rounds);
   parts_->admin_handler =
@@ -274,6 +307,7 @@ base::Status Frontends::Listen() {
     if (!gate.ok()) return gate.status().WithPrefix("--api-keys ");
     parts_->gate = std::move(gate).value();
   }
+  MakeConsole();
   NEREID_RETURN_IF_ERROR(StartGrpc());
   NEREID_RETURN_IF_ERROR(StartHttp());
   NEREID_RETURN_IF_ERROR(StartMetrics());
@@ -349,6 +383,7 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
 
 bool Frontends::Drain(base::TimePoint deadline) {
   bool all_answered = true;
+  if (parts_->console != nullptr) parts_->console->recorder.Stop();
   if (parts_->http != nullptr) parts_->http->StopAccepting();
   if (parts_->admin != nullptr) parts_->admin->StopAccepting();
   if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();

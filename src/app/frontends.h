@@ -58,6 +58,8 @@ class Frontends {
 
   // What all HTTP servers have in common.
   http1::HttpServerOptions HttpOptionsForAll() const;
+  // The console, for the listeners that serve the control APIs.
+  void MakeConsole();
   base::Status StartHttp();
   base::Status StartGrpc();
   base::Status StartMetrics();

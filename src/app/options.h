@@ -98,6 +98,7 @@ struct AccessOptions {
   std::optional<int32_t> admin_port;
   std::optional<int32_t> admin_grpc_port;
   std::optional<bool> admin_on_main;
+  bool has_console = true;  // at /ui, wherever the control APIs are served
 
   bool has_admin_listener() const {
     return admin_address || admin_port || admin_grpc_port || !admin_on_main.value_or(true);

@@ -158,6 +158,7 @@ class Engine final : public service::Service, private core::Submitter {
   void Cancel(core::Request& request) override;
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
+  std::vector<observe::GpuReading> ReadGpus() override { return metrics_.ReadGpus(); }
   observe::Tracing* tracing() override { return &tracing_; }
   // What clients may make the server hold; the frontends use their part of it.
   core::Budgets& budgets() { return budgets_; }

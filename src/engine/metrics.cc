@@ -392,6 +392,11 @@ Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
   }
 }
 
+std::vector<observe::GpuReading> Metrics::ReadGpus() const {
+  if (gpu_ == nullptr) return {};
+  return gpu_->Read();
+}
+
 std::string Metrics::Page(const MetricsSources& sources) {
   const Rows rows = MakeRows(sources.models, sources.has_cache);
   MetricsPage page;

@@ -44,6 +44,8 @@ class Metrics {
 
   const MetricsConfig& config() const { return config_; }
   std::string Page(const MetricsSources& sources);
+  // Returns what the GPUs say of themselves; nothing if their metrics are off.
+  std::vector<observe::GpuReading> ReadGpus() const;
 
  private:
   const MetricsConfig config_;

@@ -43,6 +43,7 @@ struct GpuMetrics::Functions {
 
 struct GpuMetrics::Gpu {
   Device device = nullptr;
+  std::string uuid;
   std::string labels;
   // Values that a device does not report stay absent.
   std::optional<double> utilization, total_bytes, used_bytes, power_usage, power_limit;
@@ -103,7 +104,8 @@ base::Status GpuMetrics::FindGpus() {
         functions_->uuid(gpu.device, uuid.data(), uuid.size() - 1) != kSuccess) {
       continue;
     }
-    gpu.labels = RenderLabels({{"gpu_uuid", uuid.data()}});
+    gpu.uuid = uuid.data();
+    gpu.labels = RenderLabels({{"gpu_uuid", gpu.uuid}});
     gpus_.push_back(std::move(gpu));
   }
   base::MutexLock lock(mutex_);
@@ -157,6 +159,16 @@ void GpuMetrics::AddTo(MetricsPage& page) {
   for (const Gpu& gpu : gpus_) {
     if (gpu.first_energy) page.Add(gpu.labels, gpu.energy);
   }
+}
+
+std::vector<GpuReading> GpuMetrics::Read() {
+  base::MutexLock lock(mutex_);
+  if (base::NowNs() - read_at_ns_ >= least_age_ns_) Refresh();
+  std::vector<GpuReading> readings;
+  for (const Gpu& gpu : gpus_) {
+    readings.push_back({gpu.uuid, gpu.utilization, gpu.total_bytes, gpu.used_bytes});
+  }
+  return readings;
 }
 
 }  // namespace nereid::observe

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ namespace nereid::observe {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
+// What a GPU says of itself at one moment. Values that it does not report are absent.
+struct GpuReading {
+  std::string uuid;
+  std::optional<double> utilization;  // from 0 to 1
+  std::optional<double> total_bytes, used_bytes;
+};
+
 // The GPUs of the machine. Thread-safe.
 class GpuMetrics {
  public:
@@ -29,6 +37,8 @@ class GpuMetrics {
 
   size_t gpu_count() const;
   void AddTo(MetricsPage& page);
+  // Returns the same values for other places than the metrics page, in the driver's order.
+  std::vector<GpuReading> Read();
 
  private:
   struct Functions;

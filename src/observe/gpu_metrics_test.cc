@@ -25,6 +25,17 @@ TEST(GpuMetrics, PrintsTheValuesOfEachGpu) {
   EXPECT_EQ(text.find("nv_gpu_power_usage{gpu_uuid=\"GPU-2\"}"), std::string::npos);
 }
 
+TEST(GpuMetrics, ReadsTheSameValuesForOthers) {
+  auto metrics = GpuMetrics::Open(NEREID_FAKE_NVML, std::chrono::milliseconds(0));
+  ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
+  const std::vector<GpuReading> readings = (*metrics)->Read();
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_EQ(readings[1].uuid, "GPU-2");
+  EXPECT_EQ(readings[1].utilization, 0.25);
+  EXPECT_EQ(readings[1].total_bytes, 1000);
+  EXPECT_EQ(readings[1].used_bytes, 400);
+}
+
 TEST(GpuMetrics, IsUnavailableWithoutItsLibrary) {
   EXPECT_EQ(GpuMetrics::Open("no_such_library.so", std::chrono::milliseconds(0)).status().code(),
             base::StatusCode::kUnavailable);

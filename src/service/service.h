@@ -16,6 +16,7 @@
 #include "core/model.h"
 #include "core/request.h"
 #include "memory/region_table.h"
+#include "observe/gpu_metrics.h"
 #include "observe/trace.h"
 
 namespace nereid::service {
@@ -132,6 +133,9 @@ class Service {
 
   // Returns the metrics page in Prometheus text format.
   virtual std::string MetricsText() = 0;
+  // Returns what the GPUs of the machine say of themselves; nothing if there are none, or if their
+  // metrics are off.
+  virtual std::vector<observe::GpuReading> ReadGpus() { return {}; }
 
   // The trace settings and the choice of requests to trace. Null if tracing is impossible.
   virtual observe::Tracing* tracing() { return nullptr; }

@@ -136,6 +136,8 @@ def counted(require_server, tmp_path_factory):
         "--inline-exec-budget-us=1000000",
         # Reactors that meet at a model wait for each other now and then; here is one.
         "--http-thread-count=1",
+        # Its thread wakes once a second, whatever the requests do.
+        "--console=false",
         "--cache-config=local,size=1048576",
         f"--cache-directory={servers.backends().parent / 'caches'}",
     ]

@@ -17,7 +17,7 @@ import tritonclient.grpc
 import tritonclient.http
 from harness import certificates, models, tokens
 from harness import server as servers
-from harness.routes import CONTROL_SCOPES, GRANTABLE_SCOPES, ROUTES, RPCS, scope_of
+from harness.routes import CONSOLE_ROUTES, CONTROL_SCOPES, GRANTABLE_SCOPES, ROUTES, RPCS, scope_of
 
 pytestmark = pytest.mark.newer
 
@@ -64,6 +64,17 @@ def ask(port, method, path, headers=(), body=b"{}", context=None, source=None):
         connection.request(method, path, body if method == "POST" else None, dict(headers))
         reply = connection.getresponse()
         return reply.status, reply.headers, reply.read().decode(errors="replace")
+    finally:
+        connection.close()
+
+
+def begin(port, method, path, headers):
+    """Like ask, for a reply that may have no end: its text is empty if the request was not refused."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, headers=dict(headers))
+        reply = connection.getresponse()
+        return reply.status, reply.headers, reply.read().decode() if reply.status >= 400 else ""
     finally:
         connection.close()
 
@@ -308,6 +319,26 @@ def test_metrics(server, headers, listener):
         status, _, text = ask(port, "GET", "/metrics", given)
         assert status == (200 if granted in ("metrics", "admin") else 403)
         assert status == 403 or "nereid_access_denied_total{reason=" in text
+
+
+# The console is where the control APIs are: on the admin listener.
+@pytest.mark.parametrize("kind", CREDENTIALS)
+@pytest.mark.parametrize(("method", "path", "needed"), CONSOLE_ROUTES)
+def test_console(server, headers, method, path, needed, kind):
+    for granted in GRANTABLE_SCOPES:
+        status, reply_headers, text = begin(server.admin_port, method, path, headers[kind, granted])
+        check_http(status, reply_headers, text, needed, granted, is_main=False)
+        assert ask(server.http_port, method, path, headers[kind, granted])[0] == 404
+
+
+@pytest.mark.parametrize(("method", "path", "needed"), CONSOLE_ROUTES)
+def test_console_without_credentials_and_with_wrong_ones(server, method, path, needed):
+    address = next(ADDRESSES)
+    for given in ({}, bearer("wrong"), {"X-API-Key": digest(key_of("admin"))}):
+        assert ask(server.admin_port, method, path, given, source=address)[0] == 401
+        assert ask(server.admin_port, "POST", path, given, source=address)[0] == 401
+    # The files of the page know nothing of the server.
+    assert ask(server.admin_port, "GET", "/ui/", source=address)[0] in (200, 503)
 
 
 def test_a_wrong_method_or_a_query_is_no_way_around(server):

@@ -62,6 +62,14 @@ ROUTES = {
     "logging": [("GET", "/v2/logging"), ("POST", "/v2/logging")],
 }
 
+# The routes of the console beside the API, with the scope that each needs: method, path, scope. Its files need none.
+CONSOLE_ROUTES = [
+    ("GET", "/ui/api/history", "metrics"),
+    ("GET", "/ui/api/live", "metrics"),
+    ("GET", "/ui/api/models", "metadata"),
+    ("GET", "/ui/api/models/m", "metadata"),
+]
+
 # Every RPC by category.
 RPCS = {
     "health": ["ServerLive", "ServerReady", "ModelReady"],

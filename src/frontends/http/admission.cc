@@ -100,6 +100,20 @@ bool AdmitModel(HttpExchangePtr& exchange, access::Gate* gate, std::string_view 
   return false;
 }
 
+bool IsRefused(const http1::HttpHead& head, const common::Restrictions& restrictions,
+               common::Category category) {
+  return restrictions.IsRestricted(category) &&
+         restrictions.Refuses(category, head.Header(restrictions.key(category)));
+}
+
+bool AdmitCategory(HttpExchangePtr& exchange, const common::Restrictions& restrictions,
+                   common::Category category, const Dialect& dialect) {
+  if (restrictions.empty() || !IsRefused(exchange->head(), restrictions, category)) return true;
+  Refuse(std::move(exchange), 403,
+         "This API is restricted, expecting header '" + restrictions.key(category) + "'", dialect);
+  return false;
+}
+
 access::GrantRef SenderOf(const HttpExchange& exchange) {
   return std::static_pointer_cast<const access::Grant>(exchange.sender());
 }

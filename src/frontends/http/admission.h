@@ -8,6 +8,7 @@
 
 #include "access/gate.h"
 #include "common/audit.h"
+#include "common/restrictions.h"
 #include "http/dialect.h"
 #include "http1/http_server.h"
 
@@ -57,6 +58,14 @@ bool AdmitSender(http1::HttpExchangePtr& exchange, access::Gate* gate, access::S
 // Like AdmitSender, for a model that is known only when the body has been read.
 bool AdmitModel(http1::HttpExchangePtr& exchange, access::Gate* gate, std::string_view model,
                 const Dialect& dialect = kTritonDialect);
+
+// Refuses requests of a category that need a header which this one lacks (--http-restricted-api).
+// Replies and returns false if so.
+bool AdmitCategory(http1::HttpExchangePtr& exchange, const common::Restrictions& restrictions,
+                   common::Category category, const Dialect& dialect = kTritonDialect);
+// Whether AdmitCategory will refuse a request with this head.
+bool IsRefused(const http1::HttpHead& head, const common::Restrictions& restrictions,
+               common::Category category);
 
 // What the sender was found to be allowed. Null if nobody asked. Valid until the reply.
 inline const access::Grant* GrantOf(const http1::HttpExchange& exchange) {

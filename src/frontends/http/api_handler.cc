@@ -19,6 +19,7 @@
 #include "http/log_settings.h"
 #include "http/openai_routes.h"
 #include "http/openapi.h"
+#include "http/origin.h"
 #include "http/region_routes.h"
 #include "http/repository_control.h"
 #include "http/start_trace.h"
@@ -158,7 +159,8 @@ base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, const http1:
   // Compressed bodies are received as usual.
   const Route route = MatchRoute(head.path());
   if (head.path().find('%') != std::string_view::npos || route.kind != RouteKind::kModelInfer ||
-      !head.Header("Content-Encoding").empty() || IsRefused(head, RouteCategory(route.kind)) ||
+      !head.Header("Content-Encoding").empty() ||
+      IsRefused(head, options_.restrictions, RouteCategory(route.kind)) ||
       Foresee(head) != access::Gate::Outlook::kAdmitted) {
     return {};
   }
@@ -175,10 +177,13 @@ bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
   return false;
 }
 
-bool ApiHandler::IsRefused(const http1::HttpHead& head, common::Category category) const {
-  const common::Restrictions& restrictions = options_.restrictions;
-  return restrictions.IsRestricted(category) &&
-         restrictions.Refuses(category, head.Header(restrictions.key(category)));
+bool ApiHandler::AdmitOrigin(HttpExchangePtr& exchange) const {
+  const http1::HttpHead& head = exchange->head();
+  if (cors_ && !cors_->ReplyLines(head).empty()) return true;
+  const std::string reason = RefuseOrigin(head, options_.gate != nullptr);
+  if (reason.empty()) return true;
+  RespondJson(std::move(exchange), 403, common::JsonError(reason));
+  return false;
 }
 
 bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
@@ -195,13 +200,10 @@ bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
       return false;
     }
   }
-  if (options_.restrictions.empty()) return true;
-  const common::Category category = RouteCategory(route.kind);
-  if (!IsRefused(exchange->head(), category)) return true;
-  const std::string text =
-      "This API is restricted, expecting header '" + options_.restrictions.key(category) + "'";
-  RespondJson(std::move(exchange), 403, ErrorJson(403, text, RouteDialect(route.kind)));
-  return false;
+  if (access::IsAudited(scope) && !AdmitOrigin(exchange)) [[unlikely]]
+    return false;
+  return AdmitCategory(exchange, options_.restrictions, RouteCategory(route.kind),
+                       RouteDialect(route.kind));
 }
 
 void ApiHandler::Serve(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
@@ -221,6 +223,7 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
   }
   const Route route = MatchRoute(path);
   if (route.kind == RouteKind::kNone) {
+    if (options_.elsewhere != nullptr) return options_.elsewhere->Handle(std::move(exchange));
     RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
     return;
   }

@@ -48,6 +48,8 @@ struct ApiOptions {
   core::Budgets* budgets = nullptr;
   // Serves the routes of OpenAI's API; null: there are none. Outlives the handler.
   OpenAiRoutes* openai = nullptr;
+  // Serves the paths that are not of the API; null: they are 404. Outlives the handler.
+  http1::HttpHandler* elsewhere = nullptr;
 };
 
 // Thread-safe. Outlives its server and all requests.
@@ -81,7 +83,8 @@ class ApiHandler final : public JsonHandler {
   // Replies to a preflight, and adds the header lines that browsers need to every reply. Returns
   // false if it has replied.
   bool ApplyCors(http1::HttpExchangePtr& exchange) const;
-  bool IsRefused(const http1::HttpHead& head, common::Category category) const;
+  // Refuses what a page of another site asks for. Returns false if it has replied.
+  bool AdmitOrigin(http1::HttpExchangePtr& exchange) const;
   // What Admit will say of a sender, as far as the head tells.
   access::Gate::Outlook Foresee(const http1::HttpHead& head) const;
   // The table in route.cc names the member function for each route.

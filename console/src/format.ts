@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them.
+
+export const NOTHING = '–';
+
+/** Three digits that count, with thousands separated. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  if (value === 0) return '0';
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(3)));
+}
+
+export function milliseconds(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  if (value >= 1000) return `${number(value / 1000)} s`;
+  if (value < 1 && value > 0) return `${number(value * 1000)} µs`;
+  return `${number(value)} ms`;
+}
+
+export function mebibytes(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  return value >= 1024 ? `${number(value / 1024)} GiB` : `${number(value)} MiB`;
+}
+
+export function percent(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  return `${number(value * 100)} %`;
+}
+
+export function clock(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+}
+
+export function moment(ms: number): string {
+  return ms ? new Date(ms).toLocaleString() : 'never';
+}
+
+/** [64] and [-1, 3], as configurations write them. */
+export function shape(dims: readonly (number | string)[]): string {
+  return `[${dims.join(', ')}]`;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "console/console_handler.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder.h"
+#include "http/api_handler.h"
+#include "http/testing/client.h"
+#include "http/testing/fake_service.h"
+#include "http1/http_server.h"
+#include "net/compression.h"
+
+namespace nereid::console {
+namespace {
+
+using http::Client;
+using http::Reply;
+
+// A page of two files.
+class Page {
+ public:
+  Page() : index_(Compress("<html>")), script_(Compress("run()")) {}
+  std::vector<Asset> Files() const {
+    return {{"assets/a.js", "text/javascript", "\"s\"", script_},
+            {"index.html", "text/html", "\"i\"", index_}};
+  }
+
+ private:
+  static std::string Compress(std::string_view text) {
+    const iovec part{const_cast<char*>(text.data()), text.size()};
+    return std::string(net::Compress(net::Compression::kGzip, {&part, 1})->data);
+  }
+  std::string index_, script_;
+};
+
+// Keys with one scope each, which are "m" and "x": their SHA-256.
+constexpr char kKeys[] = R"({"keys":[{"id":"metrics","scopes":["metrics"],"sha256":)"
+                         R"("62c66a7a5dd70c3146618063c344e531e6d4b59e379808443ce962b3abd63c5a"},)"
+                         R"({"id":"metadata","scopes":["metadata"],"models":["other"],"sha256":)"
+                         R"("2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]})";
+
+class ConsoleTest : public testing::Test {
+ protected:
+  struct Options {
+    bool has_page = true;
+    bool has_keys = false;
+    bool restricts_statistics = false;
+  };
+  ConsoleTest() : ConsoleTest(Options()) {}
+  explicit ConsoleTest(Options options) {
+    if (options.has_keys) {
+      std::ofstream(keys_file()) << kKeys;
+      gate_ = std::move(*access::Gate::CreateForTest(keys_file()));
+    }
+    common::Restrictions restrictions;
+    if (options.restricts_statistics) {
+      EXPECT_TRUE(restrictions.Add("statistics:k=v", "http-restricted-api", "api", "").ok());
+    }
+    if (options.has_page) files_ = page_.Files();
+    handler_ = std::make_unique<ConsoleHandler>(
+        ConsoleOptions{.gate = gate_.get(), .restrictions = restrictions, .assets = files_},
+        service_, recorder_, pool_.workers());
+    api_ = std::make_unique<http::ApiHandler>(
+        http::ApiOptions{.gate = gate_.get(), .elsewhere = handler_.get()}, pool_, service_,
+        rounds_);
+    server_ =
+        std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, *api_));
+    client_ = std::make_unique<Client>(server_->port());
+  }
+  ~ConsoleTest() override {
+    recorder_.Stop();
+    std::filesystem::remove_all(folder_.path);
+  }
+
+  std::string keys_file() const { return folder_.path + "/keys.json"; }
+  Reply Get(std::string_view path, std::string_view headers = "") {
+    return client_->Ask("GET", path, "", headers);
+  }
+
+  const base::TemporaryFolder folder_ = base::MakeTemporaryFolder("console").value();
+  Page page_;
+  std::vector<Asset> files_;
+  http::FakeService service_{http::MakeModel({tensor::DataType::kFp32})};
+  net::ReactorPool pool_{1};
+  common::RoundExecutors rounds_{pool_};
+  std::unique_ptr<access::Gate> gate_;
+  Recorder recorder_{service_};
+  std::unique_ptr<ConsoleHandler> handler_;
+  std::unique_ptr<http::ApiHandler> api_;
+  std::unique_ptr<http1::HttpServer> server_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(ConsoleTest, ServesItsFilesCompressedWhereThatIsAccepted) {
+  const Reply plain = Get("/ui/");
+  EXPECT_EQ(plain.status, 200);
+  EXPECT_EQ(plain.body, "<html>");
+  EXPECT_TRUE(plain.Has("Content-Type: text/html\r\n"));
+  EXPECT_TRUE(plain.Has("Cache-Control: no-cache\r\n"));
+  const Reply script = Get("/ui/assets/a.js", "Accept-Encoding: gzip, br\r\n");
+  EXPECT_TRUE(script.Has("Content-Encoding: gzip\r\n"));
+  EXPECT_TRUE(script.Has("immutable\r\n"));
+  EXPECT_EQ(net::Decompress(script.body, {})->data, "run()");
+  for (const Reply& reply : {plain, script}) {
+    EXPECT_TRUE(reply.Has("Content-Security-Policy: default-src 'none'; script-src 'self'"));
+    EXPECT_TRUE(reply.Has("frame-ancestors 'none'"));
+    EXPECT_TRUE(reply.Has("X-Content-Type-Options: nosniff\r\n"));
+  }
+}
+
+TEST_F(ConsoleTest, SendsAFileOnceAsLongAsItIsTheSame) {
+  EXPECT_TRUE(Get("/ui/").Has("ETag: \"i\"\r\n"));
+  const Reply reply = Get("/ui/", "If-None-Match: \"x\", W/\"i\"\r\n");
+  EXPECT_EQ(reply.status, 304);
+  EXPECT_EQ(reply.body, "");
+  EXPECT_EQ(Get("/ui/", "If-None-Match: \"s\"\r\n").status, 200);
+}
+
+TEST_F(ConsoleTest, LeavesTheOtherPathsAlone) {
+  const Reply redirection = Get("/ui");
+  EXPECT_EQ(redirection.status, 308);
+  EXPECT_TRUE(redirection.Has("Location: ui/\r\n"));
+  EXPECT_EQ(Get("/v2").status, 200);
+  for (const char* path : {"/", "/uix", "/ui/none.js", "/ui/../v2", "/ui/assets/", "/ui/api/",
+                           "/ui/api/none", "/ui/api/modelsx"}) {
+    EXPECT_EQ(Get(path).status, 404) << path;
+  }
+  EXPECT_EQ(Get("/ui/%zz").status, 400);
+  EXPECT_EQ(client_->Ask("POST", "/ui/").status, 405);
+  EXPECT_EQ(client_->Ask("POST", "/ui/api/history").status, 405);
+}
+
+TEST_F(ConsoleTest, TellsHowAModelIsLoaded) {
+  const Reply reply = Get("/ui/api/models/m");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.body.starts_with("{\"bounds_ms\":[0.01,0.025,")) << reply.body;
+  for (const char* part :
+       {"\"models\":[{\"name\":\"m\",\"version\":\"1\",\"pending\":0,\"request\":[0",
+        "\"batches_closed\":{\"full\":0,", "\"failures\":{\"REJECTED\":0,",
+        "\"refusals\":{\"deadline\":0,"}) {
+    EXPECT_NE(reply.body.find(part), std::string::npos) << part << "\n" << reply.body;
+  }
+  const Reply none = Get("/ui/api/models/none");
+  EXPECT_EQ(none.status, 400);
+  EXPECT_EQ(none.body, "{\"error\":\"requested model 'none' is not available\"}");
+}
+
+TEST_F(ConsoleTest, HasTheHistoryOfTheLoad) {
+  recorder_.Take();
+  recorder_.Take();
+  recorder_.Take();
+  const Reply plain = Get("/ui/api/history");
+  EXPECT_EQ(plain.status, 200);
+  EXPECT_TRUE(plain.Has("Cache-Control: no-store\r\n"));
+  EXPECT_NE(plain.body.find("\"requests\":[0,0]"), std::string::npos) << plain.body;
+  const Reply compressed = Get("/ui/api/history", "Accept-Encoding: gzip\r\n");
+  EXPECT_EQ(net::Decompress(compressed.body, {})->data, plain.body);
+}
+
+TEST_F(ConsoleTest, StreamsEachSampleUntilTheServerEnds) {
+  recorder_.Take();
+  client_->Send("GET /ui/api/live HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string head = client_->ReadHead();
+  EXPECT_NE(head.find("Content-Type: text/event-stream"), std::string::npos) << head;
+  EXPECT_EQ(client_->ReadChunk(), ": open\n\n");
+  for (int i = 0; i < 3; ++i) {
+    recorder_.Take();
+    const std::string event = client_->ReadChunk();
+    EXPECT_TRUE(event.starts_with("data: {\"time_s\":") && event.ends_with("}\n\n")) << event;
+  }
+  recorder_.Stop();
+  EXPECT_EQ(client_->ReadChunk(), "");
+  EXPECT_TRUE(client_->is_whole);
+  Client late(server_->port());
+  EXPECT_EQ(late.Ask("GET", "/ui/api/live").status, 503);
+}
+
+TEST_F(ConsoleTest, RefusesMoreBrowsersThanItMayHave) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (size_t i = 0; i < LiveStreams::kMost; ++i) {
+    clients.push_back(std::make_unique<Client>(server_->port()));
+    clients.back()->Send("GET /ui/api/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(clients.back()->ReadHead().substr(9, 3), "200");
+  }
+  const Reply reply = Get("/ui/api/live");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_TRUE(reply.Has("Retry-After: 5\r\n"));
+}
+
+class UnbuiltConsoleTest : public ConsoleTest {
+ protected:
+  UnbuiltConsoleTest() : ConsoleTest(Options{.has_page = false}) {}
+};
+
+TEST_F(UnbuiltConsoleTest, SaysHowToGetIt) {
+  const Reply reply = Get("/ui/");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_NE(reply.body.find("tools/setup --console"), std::string::npos);
+  EXPECT_EQ(Get("/ui/api/history").status, 200);
+}
+
+class ConsoleWithKeysTest : public ConsoleTest {
+ protected:
+  ConsoleWithKeysTest() : ConsoleTest(Options{.has_keys = true}) {}
+};
+
+TEST_F(ConsoleWithKeysTest, ShowsItsFilesToEverybodyAndNumbersToThoseWhoMay) {
+  EXPECT_EQ(Get("/ui/").status, 200);
+  for (const char* path : {"/ui/api/history", "/ui/api/live", "/ui/api/models"}) {
+    EXPECT_EQ(Get(path).status, 401) << path;
+    EXPECT_EQ(client_->Ask("POST", path).status, 401) << path;
+  }
+  EXPECT_EQ(Get("/ui/api/history", "X-API-Key: m\r\n").status, 200);
+  EXPECT_EQ(Get("/ui/api/models", "X-API-Key: m\r\n").status, 403);
+  EXPECT_EQ(Get("/ui/api/live", "X-API-Key: x\r\n").status, 403);
+  EXPECT_EQ(Get("/ui/api/models/m", "X-API-Key: x\r\n").status, 403);
+  EXPECT_EQ(Get("/ui/api/%6dodels/m", "X-API-Key: x\r\n").status, 403);
+}
+
+TEST_F(ConsoleWithKeysTest, EndsStreamsWhoseKeyMayHaveGone) {
+  recorder_.Take();
+  client_->Send("GET /ui/api/live HTTP/1.1\r\nHost: x\r\nX-API-Key: m\r\n\r\n");
+  EXPECT_EQ(client_->ReadHead().substr(9, 3), "200");
+  EXPECT_EQ(client_->ReadChunk(), ": open\n\n");
+  recorder_.Take();
+  EXPECT_NE(client_->ReadChunk(), "");
+  std::ofstream(keys_file()) << R"({"keys":[]})";
+  gate_->LookForTest();
+  recorder_.Take();
+  EXPECT_EQ(client_->ReadChunk(), "");
+  EXPECT_TRUE(client_->is_whole);
+}
+
+class RestrictedConsoleTest : public ConsoleTest {
+ protected:
+  RestrictedConsoleTest() : ConsoleTest(Options{.restricts_statistics = true}) {}
+};
+
+TEST_F(RestrictedConsoleTest, ItsNumbersAreStatistics) {
+  EXPECT_EQ(Get("/ui/").status, 200);
+  for (const char* path : {"/ui/api/history", "/ui/api/live", "/ui/api/models"}) {
+    const Reply reply = Get(path);
+    EXPECT_EQ(reply.status, 403) << path;
+    EXPECT_NE(reply.body.find("expecting header 'k'"), std::string::npos);
+  }
+  EXPECT_EQ(Get("/ui/api/history", "k: v\r\n").status, 200);
+}
+
+}  // namespace
+}  // namespace nereid::console

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that change the server, sent by web pages: a browser sends what any page asks for, with
+// the reach of the machine that it runs on, so such a request counts only if the server's own page
+// (the console) asks for it.
+#pragma once
+
+#include <string>
+
+#include "http1/http_head.h"
+
+namespace nereid::http {
+
+// Returns why a request that changes the server is refused: a page of another site asks for it.
+// Empty if it is not refused, which holds for all requests that no browser sends.
+//
+// Where nobody is asked for keys (`asks_for_keys` is false), a page may not come from a public name
+// either: whoever owns a name can let it point to this machine once his page has been loaded, and
+// the browser then takes his page for the server's own.
+std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys);
+
+}  // namespace nereid::http

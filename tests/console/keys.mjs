@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// With keys: the page asks for one, says what a key may not, and keeps it in its tab.
+import assert from 'node:assert/strict';
+import { checkAccess, console_url, inBrowser } from './browser.mjs';
+
+await inBrowser({}, async (page, { problems, context }) => {
+  await page.goto(console_url);
+  const dialog = page.getByRole('dialog', { name: 'Key' });
+  await dialog.getByText('The server asks for an API key').waitFor();
+  await checkAccess(page);
+  await dialog.getByLabel('API key or token').fill('wrong');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('The server does not accept this key').waitFor();
+  await dialog.getByLabel('API key or token').fill('key-of-the-viewer');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByRole('status').filter({ hasText: /^live$/ }).waitFor();
+
+  // May look, and may not unload.
+  await page.goto(`${console_url}#/models/digits`);
+  await page.getByRole('button', { name: 'Unload' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Unload' }).click();
+  await page.getByText("does not have the scope 'model-control'").waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Statistics' }).waitFor();
+
+  // The browser's own reports of the refusals, which the page has shown.
+  const refusals = problems.filter((text) => /status of (401|403)/.test(text));
+  assert.ok(refusals.length > 0);
+  problems.splice(0, problems.length, ...problems.filter((text) => !refusals.includes(text)));
+
+  const other = await context.newPage();
+  await other.goto(console_url);
+  await other.getByRole('dialog', { name: 'Key' }).waitFor();
+});

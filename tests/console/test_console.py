@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The console in a real browser, against a real server: its pages, what operators do there, keys."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import requests
+from harness import models
+from harness import server as servers
+
+pytestmark = pytest.mark.newer
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONSOLE = pathlib.Path(os.environ.get("NEREID_CONSOLE", servers.ROOT / ".deps/console")).resolve()
+NODE = CONSOLE / "node/bin/node"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+PIPELINE = """
+platform: "ensemble"
+input [ { name: "image" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "result" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "copy" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "stage" model_version: -1
+    input_map { key: "INPUT0" value: "image" } output_map { key: "OUTPUT0" value: "prepared" } },
+  { model_name: "stage" model_version: -1
+    input_map { key: "INPUT0" value: "prepared" } output_map { key: "OUTPUT0" value: "result" } },
+  { model_name: "stage" model_version: -1
+    input_map { key: "INPUT0" value: "prepared" } output_map { key: "OUTPUT0" value: "copy" } }
+] }
+"""
+
+
+def write_models(repository):
+    models.copy_example(repository, "digits")
+    models.write_model(repository, "simple_string_id", models.identity_config("BYTES", [-1]))
+    models.write_model(repository, "picture", models.identity_config("FP32", [3, 8, 8]))
+    models.write_model(repository, "stage", models.identity_config("FP32", [-1]))
+    models.write_model(repository, "pipeline", PIPELINE)
+    broken = models.identity_config("FP32", [1]).replace('backend: "identity"', 'backend: "nobody_has_this"')
+    models.write_model(repository, "broken", broken)
+    return repository
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools():
+    if not (NODE.exists() and (CONSOLE / "work/node_modules/playwright-core").exists()):
+        pytest.skip("what these tests need is not installed: tools/setup --console-tests")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: tools/setup --console-tests")
+    if servers.sanitizers():
+        pytest.skip("a sanitizer tells of the server, and not of the page")
+
+
+@pytest.fixture(scope="module")
+def server(require_server, browser, tmp_path_factory):
+    if not servers.has_backend("onnxruntime"):
+        pytest.skip("the build has no ONNX Runtime")
+    args = ["--model-control-mode=explicit", "--load-model=*", "--exit-on-error=false", "--strict-readiness=false"]
+    repository = write_models(tmp_path_factory.mktemp("models"))
+    with servers.running(repository, args=args, log_dir=tmp_path_factory.mktemp("log")) as running:
+        infer_digits(running)
+        yield running
+
+
+def infer_digits(server):
+    """Requests of several sizes, so that there is something to show."""
+    for size in (1, 1, 1, 2, 4, 4, 8):
+        tensor = {"name": "pixels", "datatype": "FP32", "shape": [size, 64], "data": [1] * 64 * size}
+        reply = requests.post(f"http://{server.http}/v2/models/digits/infer", json={"inputs": [tensor]}, timeout=30)
+        assert reply.status_code == 200, reply.text
+
+
+def run(script, server, **env):
+    done = subprocess.run(
+        [NODE, HERE / script],
+        env={**os.environ, "NEREID_CONSOLE": str(CONSOLE), "NEREID_URL": f"http://{server.http}",
+             "NEREID_CHROMIUM": CHROMIUM, **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_every_page(server, width, scheme):
+    run("look.mjs", server, WIDTH=str(width), SCHEME=scheme)
+
+
+def test_what_operators_do(server):
+    run("use.mjs", server)
+
+
+def test_keys(require_server, browser, tmp_path):
+    scopes = ["metrics", "metadata", "infer"]
+    digest = hashlib.sha256(b"key-of-the-viewer").hexdigest()
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"keys": [{"id": "viewer", "sha256": digest, "scopes": scopes}]}))
+    repository = tmp_path / "models"
+    models.write_model(repository, "digits", models.identity_config("FP32", [-1]))
+    args = [f"--api-keys={keys}", "--model-control-mode=explicit", "--load-model=*"]
+    with servers.running(repository, args=args, log_dir=tmp_path) as server:
+        run("keys.mjs", server)
+
+
+def test_the_logic_of_the_page():
+    for command in (["--test", "src/*.test.ts"], ["node_modules/typescript/bin/tsc", "--noEmit"]):
+        done = subprocess.run([NODE, *command], cwd=CONSOLE / "work", capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
