@@ -238,7 +238,7 @@ PLAIN = {
     a_gpu_is_lost: {"NereidNotLive"},
     connections_use_up_the_descriptors: {"NereidDescriptorsNearlyUsed"},
     clients_send_bodies_without_an_end: {"NereidMemoryRising"},
-    a_model_crashes: {"NereidBackendFailures"},
+    a_model_crashes: {"NereidBackendFailures", "NereidProcessDied"},
     a_model_is_slow: {"NereidSlow", "NereidQueueLong"},
     deadlines_are_too_short: {"NereidOverload", "NereidErrors"},
     a_model_cannot_be_loaded: {"NereidLoadFailed", "NereidNotReady"},
