@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers under measurement: started on one core, watched through /proc."""
 
+import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import signal
@@ -16,14 +18,16 @@ import urllib.request
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
+    """Ports that nobody has, from below those that the system gives to clients: another process that connects
+    somewhere would otherwise be given one of them before it is used."""
+    ports = []
+    while len(ports) < count:
+        port = random.SystemRandom().randrange(12_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            if port not in ports:
+                ports.append(port)
+    return ports
 
 
 def is_healthy(port, what):

@@ -9,6 +9,7 @@ binary is the reference server, and tests marked `newer` are skipped.
 import contextlib
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -68,17 +69,16 @@ SLOWNESS = 6 if is_sanitized() else 1
 
 
 def free_ports(count):
-    """Ports that nobody listens on at this moment."""
-    sockets = []
-    try:
-        for _ in range(count):
-            s = socket.socket()
-            s.bind(("127.0.0.1", 0))
-            sockets.append(s)
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
+    """Ports that nobody has, from below those that the system gives to clients: another process that connects
+    somewhere would otherwise be given one of them before it is used."""
+    ports = []
+    while len(ports) < count:
+        port = random.SystemRandom().randrange(12_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            if port not in ports:
+                ports.append(port)
+    return ports
 
 
 def wait_until(condition, what, timeout=20.0):
