@@ -11,7 +11,7 @@ namespace nereid::access {
 
 std::string NetworkOf(std::string_view address) {
   std::array<unsigned char, 16> bytes;
-  const std::string text(address);
+  std::string text(address);
   if (inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
   // An IPv4 address that is written as one of IPv6 stands for itself.
   constexpr std::array<unsigned char, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

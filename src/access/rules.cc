@@ -366,8 +366,10 @@ std::optional<int64_t> ParseTime(std::string_view text) {
   if (!date.ok() || number(0, 4) < 1970 || hour > 23 || minute > 59 || second > 59) {
     return std::nullopt;
   }
-  return std::chrono::sys_days(date).time_since_epoch() / std::chrono::seconds(1) + hour * 3600 +
-         minute * 60 + second;
+  const std::chrono::seconds since_1970 = std::chrono::sys_days(date).time_since_epoch() +
+                                          std::chrono::hours(hour) + std::chrono::minutes(minute) +
+                                          std::chrono::seconds(second);
+  return since_1970.count();
 }
 
 }  // namespace nereid::access

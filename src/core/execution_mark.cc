@@ -23,7 +23,7 @@ constexpr size_t kMaxId = 64;
 void AddRequest(base::FixedText& text, const Request* request, const base::MemoryReader& reader) {
   std::string_view id;
   std::array<char, kMaxId> copy{};
-  if (!reader.Read(&id, &request->id, sizeof id)) return text.Add("(unreadable)");
+  if (!reader.Read(&id, &request->id, sizeof(std::string_view))) return text.Add("(unreadable)");
   if (id.empty()) return text.Add("(without an id)");
   const size_t size = std::min(id.size(), copy.size());
   if (!reader.Read(copy.data(), id.data(), size)) return text.Add("(unreadable)");
@@ -38,7 +38,10 @@ void AddRequests(base::FixedText& text, const Slot& slot, const base::MemoryRead
   for (size_t i = 0; i < std::min(count, kMaxRequests); ++i) {
     if (i > 0) text.Add(", ");
     const Request* request = nullptr;
-    if (!reader.Read(&request, requests + i, sizeof request)) return text.Add("(unreadable)");
+    const void* const place = static_cast<const void*>(requests + i);
+    if (!reader.Read(static_cast<void*>(&request), place, sizeof(const Request*))) {
+      return text.Add("(unreadable)");
+    }
     AddRequest(text, request, reader);
   }
   if (count <= kMaxRequests) return;

@@ -40,7 +40,7 @@ void EnsembleRun::Begin() {
   StartReady(frame);
   if (frame.has_all_outputs() && status_.ok()) {
     // Outputs that are also inputs of the ensemble.
-    if (base::Status status = MakeResponse(frame); !status.ok()) Fail(std::move(status));
+    if (const base::Status status = MakeResponse(frame); !status.ok()) Fail(status);
   }
   frame.Unreference();
   FinishIfIdle();
