@@ -71,7 +71,7 @@ class InstancePool {
   // Reports that something that was bound to an instance may have ended.
   void NoteRelease() NEREID_REQUIRES(set_.mutex()) { set_.NoteRelease(); }
 
-  // Those that are leaving count until they are gone.
+  // Instances that are leaving count until they are gone.
   size_t instance_count() const NEREID_REQUIRES(set_.mutex()) { return set_.instance_count(); }
   bool is_stopping() const NEREID_REQUIRES(set_.mutex()) { return set_.is_stopping(); }
   // Ends delays, because no new work is expected. Waits until nothing waits or runs. Returns false

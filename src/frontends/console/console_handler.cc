@@ -82,7 +82,8 @@ void ConsoleHandler::Handle(HttpExchangePtr exchange) {
   }
   exchange->TreatHeadAsGet();
   const bool is_data = path->starts_with(kData);
-  // Who asks comes before what is asked, so that a wrong method is no way around.
+  // HandleData looks at the sender before it looks at the method, so that a wrong method tells
+  // nobody anything.
   if (is_data) return HandleData(std::move(exchange), std::string_view(*path).substr(kData.size()));
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return Refuse(std::move(exchange), 405, "Method Not Allowed", "Allow: GET, HEAD\r\n");

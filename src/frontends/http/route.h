@@ -62,8 +62,8 @@ struct Route {
   bool names_repository = false;
 };
 
-// Of the v2 API, accepts exactly the paths that Triton's patterns accept. `path` has no query and
-// is decoded.
+// Accepts the paths of the v2 API that Triton's patterns accept, and those of OpenAI's API. `path`
+// has no query and is decoded.
 Route MatchRoute(std::string_view path);
 
 // Undoes the percent-encoding of a path, once. InvalidArgument for an invalid encoding, and for a

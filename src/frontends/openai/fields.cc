@@ -120,7 +120,7 @@ std::string_view NameOf(FieldType type) {
 
 ApiError CheckField(const JsonValue& value, const Field& field) {
   if (!HasType(value, field.type)) {
-    // Of a number, what is wrong with it.
+    // A number has a type that fits, so the text says what else is wrong with it.
     const std::string_view found = !value.IsDouble()                  ? TypeName(value)
                                    : field.type == FieldType::kNumber ? "NaN"
                                                                       : "a fraction";

@@ -23,8 +23,8 @@ namespace nereid::openai {
 // Thread-safe. Outlives the server and all requests.
 class Handler final : public http::OpenAiRoutes {
  public:
-  // Of `options`, those about limits, senders and headers count. `service` and `rounds` outlive the
-  // handler.
+  // Only those `options` count that are about limits, senders and headers. `service` and `rounds`
+  // outlive the handler.
   Handler(const http::ApiOptions& options, service::Service& service,
           const common::RoundExecutors& rounds);
 
