@@ -98,8 +98,8 @@ TEST_F(CompletionTest, FishHasALineForEachCommandOptionAndFlag) {
   const std::string script = FishCompletion(input_);
   for (const char* line : {
            "complete -c nereid -n __nereid_is_new -a load -d 'Loads a model\\'s files: [all]'\n",
-           "complete -c nereid -n '__nereid_is load' -xa "
-           "'(nereid models --names --timeout 1s 2>/dev/null)'\n",
+           ("complete -c nereid -n '__nereid_is load' -xa "
+            "'(nereid models --names --timeout 1s 2>/dev/null)'\n"),
            " -l file -s f -rF -d 'It\\'s a file [or \\\\ two]: a path'\n",
            " -l folder -xa '(__fish_complete_directories)' -d 'A folder'\n",
            " -l format -xa 'json table' -d 'A format'\n",

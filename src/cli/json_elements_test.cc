@@ -17,7 +17,6 @@ namespace nereid::cli {
 namespace {
 
 using tensor::DataType;
-using testing::HasSubstr;
 
 base::Result<std::string> Bytes(DataType type, std::string_view json) {
   rapidjson::Document document;
