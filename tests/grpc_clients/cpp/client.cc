@@ -61,6 +61,13 @@ void CheckUnary(GRPCInferenceService::Stub& stub) {
 void CheckErrors(GRPCInferenceService::Stub& stub) {
   ModelInferResponse reply;
   {
+    // While an earlier request is still executed, a deadline that cannot be met is refused with
+    // UNAVAILABLE at once: the check below needs an idle instance.
+    grpc::ClientContext context;
+    const grpc::Status status = stub.ModelInfer(&context, Request("id_slow", "", "1234"), &reply);
+    Check("slow model", status.ok(), status.error_message());
+  }
+  {
     grpc::ClientContext context;
     const grpc::Status status = stub.ModelInfer(&context, Request("nobody", "", "1234"), &reply);
     Check("unknown model", status.error_code() == grpc::StatusCode::NOT_FOUND,

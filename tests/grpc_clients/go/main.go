@@ -109,6 +109,10 @@ func main() {
 	_, err = call(service+"Nope", &empty, 20*time.Second)
 	check("unknown method", status.Code(err) == codes.Unimplemented, err)
 
+	// While an earlier request is still executed, a deadline that cannot be met is refused with
+	// UNAVAILABLE at once: the check below needs an idle instance.
+	_, err = call(service+"ModelInfer", request("id_slow", "", data), 20*time.Second)
+	check("slow model", err == nil, err)
 	_, err = call(service+"ModelInfer", request("id_slow", "", data), 50*time.Millisecond)
 	check("deadline", status.Code(err) == codes.DeadlineExceeded, err)
 
