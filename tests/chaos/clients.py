@@ -73,7 +73,7 @@ class HttpClient(Client):
 
     def post(self, connection, path, body, headers=()):
         """The reply, or None after an error that was judged."""
-        connection.request("POST", path, body, dict(headers))
+        connection.request("POST", path, body, {**dict(headers), **self.world.headers()})
         reply = connection.getresponse()
         content = reply.read()
         if reply.status != 200:
@@ -183,7 +183,7 @@ class HttpStream(HttpClient):
         connection = self.connect()
         try:
             started = time.monotonic()
-            connection.request("POST", "/v2/models/repeat/generate_stream", body, JSON)
+            connection.request("POST", "/v2/models/repeat/generate_stream", body, {**JSON, **self.world.headers()})
             reply = connection.getresponse()
             if self.rng.random() < 0.1:
                 reply.read(self.rng.randrange(200))
@@ -209,7 +209,7 @@ class Leaver(HttpClient):
     def visit(self):
         model = self.rng.choice(self.world.identities).name
         body = '{"inputs":[{"name":"INPUT0","shape":[1],"datatype":"FP32","data":[1]}]}'
-        message = wire.encode("POST", f"/v2/models/{model}/infer", body)
+        message = wire.encode("POST", f"/v2/models/{model}/infer", body, self.world.headers())
         with socket.create_connection(("127.0.0.1", self.server.http_port), timeout=10) as connection:
             if "http" in self.world.encrypted and self.rng.random() < 0.8:
                 connection = self.world.tls.context().wrap_socket(connection, server_hostname="127.0.0.1")
@@ -255,7 +255,7 @@ class GrpcIdentity(GrpcClient):
         tag, started = str(self.rng.randrange(1 << 40)), time.monotonic()
         try:
             result = client.infer(model.name, [self.tensor("INPUT0", values)], request_id=tag,
-                                  client_timeout=SECONDS_OF_PATIENCE)
+                                  client_timeout=SECONDS_OF_PATIENCE, headers=self.world.headers())
         except InferenceServerException as error:
             self.oracle.error(model.name, error)
             return
@@ -281,7 +281,7 @@ class GrpcStream(GrpcClient):
 
         started = time.monotonic()
         with self.connect() as client:
-            client.start_stream(take)
+            client.start_stream(take, headers=self.world.headers())
             client.async_stream_infer("repeat", [
                 self.tensor("IN", np.arange(start, start + count, dtype=np.int32), "INT32"),
                 self.tensor("DELAY", np.zeros(count, np.uint32), "UINT32"),
@@ -305,7 +305,7 @@ class GrpcPipelined(GrpcClient):
     def visit(self):
         answers = queue.Queue()
         with self.connect() as client:
-            client.start_stream(lambda result, error: answers.put(error or result))
+            client.start_stream(lambda result, error: answers.put(error or result), headers=self.world.headers())
             sent = {}
             for _ in range(self.rng.randrange(1, 30)):
                 model, tag = self.rng.choice(self.world.identities), str(self.rng.randrange(1 << 40))

@@ -6,9 +6,11 @@ import dataclasses
 import numpy as np
 import onnx
 
-from harness import decoupled, models, python_models, sequences
+from harness import decoupled, isolation, models, python_models, sequences
 from harness import server as servers
 
+ISOLATION_TIMEOUT_SECONDS = 10
+ISOLATED = isolation.ISOLATED + isolation.parameter("isolation_timeout_secs", ISOLATION_TIMEOUT_SECONDS)
 BATCHED = "dynamic_batching { }\n"
 CACHED = "response_cache { enable: true }\n"
 FLOATS = (f"input [ {models.tensor_config('INPUT0', 'FP32', [-1])} ]\n"
@@ -63,15 +65,20 @@ def write(path):
     python_models.write(path, "python_two", python_models.IDENTITY, config=FLOATS,
                         extra="instance_group [ { kind: KIND_CPU count: 2 } ]\n")
     python_models.write(path, "python_batched", python_models.IDENTITY, max_batch_size=8, extra=BATCHED)
+    models.write_model(path, "isolated", models.identity_config("FP32", [-1], extra=ISOLATED))
     models.write_model(path, "chain", CHAIN)
     decoupled.write_repeat(path)
     known = [Identity("identity"), Identity("identity_batched", is_batched=True), Identity("cached"),
              Identity("python_one", is_python=True), Identity("python_two", is_python=True),
-             Identity("python_batched", is_batched=True, is_python=True), Identity("chain")]
+             Identity("python_batched", is_batched=True, is_python=True), Identity("isolated"), Identity("chain")]
     if servers.has_backend("onnxruntime"):
         models.write_model(path, "onnx_batched", 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n' + BATCHED + FLOATS,
                            {"1": {"model.onnx": models.onnx_identity("FP32", ["n", "m"])}})
         known.append(Identity("onnx_batched", is_batched=True))
+        two = "instance_group [ { kind: KIND_CPU count: 2 } ]\n"
+        models.write_model(path, "onnx_isolated", 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n' + BATCHED + FLOATS
+                           + two + ISOLATED, {"1": {"model.onnx": models.onnx_identity("FP32", ["n", "m"])}})
+        known.append(Identity("onnx_isolated", is_batched=True))
         sequences.write_keep(path, "keep", idle_us=5_000_000)
         write_changing(path, 0)
     if servers.has_backend("openvino"):

@@ -14,6 +14,8 @@ import time
 import psutil
 
 from chaos import oracle, repository
+from chaos.keys import CLIENT_SCOPES
+from harness import server as servers
 
 KILLED = (signal.SIGKILL, signal.SIGSEGV)
 
@@ -43,6 +45,10 @@ class Trouble:
     def any_worker(self):
         workers = self.world.workers()
         return self.rng.choice(sorted(workers, key=lambda process: process.pid)) if workers else None
+
+    def any_isolated(self):
+        processes = self.world.isolated()
+        return self.rng.choice(sorted(processes, key=lambda process: process.pid)) if processes else None
 
     def python_model(self):
         return self.rng.choice([model.name for model in self.world.identities if model.is_python])
@@ -178,6 +184,35 @@ class StopWorker(Trouble):
                 worker.resume()
 
 
+class KillIsolated(Trouble):
+    """The process of an isolated model dies; another takes its place."""
+
+    explains = oracle.WORKERS_DIE
+
+    def run(self):
+        process = self.any_isolated()
+        if process is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(self.rng.choice(KILLED))
+
+
+class HangIsolated(Trouble):
+    """The process of an isolated model does not respond: it is replaced after its time limit."""
+
+    explains = oracle.WORKERS_DIE
+
+    def run(self):
+        process = self.any_isolated()
+        if process is None:
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
+            try:
+                process.wait(4 * repository.ISOLATION_TIMEOUT_SECONDS)
+            except psutil.TimeoutExpired:  # Nobody asked its model anything.
+                process.resume()
+
+
 class StopServer(Trouble):
     """The whole server does not run for a moment; nothing is lost."""
 
@@ -295,6 +330,33 @@ class RotateCertificates(Trouble):
 
     def run(self):
         self.world.tls.rotate()
+
+
+# What a key gets that is in the file, and one that is not: also 429, from an address that failed often.
+TAKEN, REFUSED = (200,), (401, 429)
+
+
+class RotateKeys(Trouble):
+    """Clients get a new API key, while requests with the one before are in progress. A key that is revoked is
+    refused from then on."""
+
+    @classmethod
+    def is_possible(cls, world):
+        return world.keys is not None
+
+    def run(self):
+        name, key = self.world.keys.add(*CLIENT_SCOPES)
+        self._until(key, TAKEN)
+        self.world.keys.replace(name, key)
+        visitor, key = self.world.keys.add("metadata")
+        self._until(key, TAKEN)
+        self.world.keys.revoke(visitor)
+        self._until(key, REFUSED)
+
+    def _until(self, key, statuses):
+        """The server looks at the file once a second, unless it is stopped by another trouble."""
+        headers = {"authorization": f"Bearer {key}"}
+        servers.wait_until(lambda: self.world.get("/v2", headers) in statuses, f"{statuses} with a key", timeout=30)
 
 
 class StepClock(Trouble):

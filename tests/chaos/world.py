@@ -20,7 +20,8 @@ import urllib.request
 import psutil
 
 from chaos import oracle, repository
-from harness import certificates, python_models, s3
+from chaos.keys import Keys
+from harness import certificates, isolation, python_models, s3
 from harness import server as servers
 from harness.response_caches import Redis
 
@@ -149,6 +150,7 @@ class World:
         self.tls = Tls(self.folder)
         self.encrypted = rng.choice((("http",), ("grpc",), ("http", "grpc"), ()))
         self.traces_to = rng.choice(("collector", "file"))
+        self.keys = Keys(self.folder) if rng.choice((True, False)) else None
         self.redis = Redis(self.folder) if shutil.which("redis-server") else None
         self.collector = Collector() if self.traces_to == "collector" else None
         self.s3 = self._start_s3()
@@ -184,6 +186,8 @@ class World:
             flags += self.tls.flags(protocol)
         if self.redis:
             flags += self.redis.args()
+        if self.keys:
+            flags += [f"--api-keys={self.keys.file}", "--admin-on-main=true"]
         if self.collector:
             flags += ["--trace-config=rate=20", "--trace-config=mode=opentelemetry",
                       f"--trace-config=opentelemetry,url={self.collector.url}"]
@@ -195,7 +199,7 @@ class World:
     def describe(self):
         """What this run has, and why the rest is missing."""
         return {
-            "tls": list(self.encrypted), "traces": self.traces_to, "redis": bool(self.redis), "s3": bool(self.s3),
+            "tls": list(self.encrypted), "traces": self.traces_to, "keys": bool(self.keys), "redis": bool(self.redis), "s3": bool(self.s3),
             "small disk": self.disk.is_small or "none: mounting needs root",
             "clock": self.clock.can_move or "none: no C compiler, or a build with a sanitizer",
             "models": sorted(path.name for path in self.repository.iterdir()),
@@ -203,16 +207,22 @@ class World:
 
     # --- Control requests -------------------------------------------------------------------------
 
-    def _open(self, path, body=None, timeout=90):
+    def headers(self):
+        """What each request of a client has to carry, over either protocol."""
+        return self.keys.headers() if self.keys else {}
+
+    def _open(self, path, body=None, timeout=90, headers=None):
         is_encrypted = "http" in self.encrypted
         url = f"http{'s' if is_encrypted else ''}://127.0.0.1:{self.server.http_port}{path}"
         data = None if body is None else json.dumps(body).encode()
+        headers = self.headers() if headers is None else headers
         context = self.tls.context() if is_encrypted else None
-        return urllib.request.urlopen(urllib.request.Request(url, data), timeout=timeout, context=context)
+        return urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=timeout, context=context)
 
-    def get(self, path):
+    def get(self, path, headers=None):
+        """The status, or None without a response."""
         try:
-            with self._open(path, timeout=10) as reply:
+            with self._open(path, timeout=10, headers=headers) as reply:
                 return reply.status
         except urllib.error.HTTPError as error:
             return error.code
@@ -235,6 +245,9 @@ class World:
 
     def workers(self):
         return python_models.workers(self.server)
+
+    def isolated(self):
+        return isolation.processes(self.server)
 
     def log_tail(self, lines=30):
         path = self.disk.path / "server.log"

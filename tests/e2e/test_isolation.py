@@ -24,7 +24,7 @@ from tritonclient.utils import InferenceServerException
 from harness import models, stateful
 from harness import server as servers
 from harness.decoupled import write_iterative, write_repeat, write_square
-from harness.isolation import ISOLATED, landlock, parameter
+from harness.isolation import ISOLATED, landlock, parameter, processes
 
 pytestmark = pytest.mark.newer
 
@@ -45,19 +45,6 @@ def write_trouble(repository, name="trouble", extra=ISOLATED):
     folder = models.write_model(repository, name, config + extra)
     (folder / "libtriton_mischief.so").symlink_to(library)
     return folder
-
-
-def processes(server, name=""):
-    """The processes of isolated models, or of the one whose instances have this name."""
-    found = []
-    for child in psutil.Process(server.pid).children(recursive=True):
-        try:
-            line = child.cmdline()
-        except psutil.Error:
-            continue
-        if len(line) > 2 and line[1] == "isolated-model" and line[2].startswith(name):
-            found.append(child)
-    return found
 
 
 class Teller:

@@ -3,6 +3,7 @@
 
 import ctypes
 
+import psutil
 import pytest
 
 
@@ -15,6 +16,19 @@ ISOLATED = parameter("isolation", "process")
 
 def has_landlock():
     return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 1
+
+
+def processes(server, name=""):
+    """The processes of isolated models, or of the one whose instances have this name."""
+    found = []
+    for child in psutil.Process(server.pid).children(recursive=True):
+        try:
+            line = child.cmdline()
+        except psutil.Error:
+            continue
+        if len(line) > 2 and line[1] == "isolated-model" and line[2].startswith(name):
+            found.append(child)
+    return found
 
 
 landlock = pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
