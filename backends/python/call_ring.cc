@@ -28,6 +28,9 @@ Result<std::optional<CallBlock>> CallRing::Take() {
     return Error::Internal(kCorruption);
   }
   auto* const header = reinterpret_cast<BlockHeader*>(region_.At(offset));
+  // The block may be that of an earlier call, which another thread replied to before the worker
+  // used it again: this, too, ThreadSanitizer sees only so.
+  header->state.load(std::memory_order_acquire);
   const auto kind = static_cast<Call>(std::atomic_ref(header->kind).load());
   const uint64_t size = std::atomic_ref(header->size).load();
   if (!region_.Holds(offset + sizeof(BlockHeader), size)) return Error::Internal(kCorruption);
