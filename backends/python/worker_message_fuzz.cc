@@ -13,8 +13,20 @@
 
 namespace {
 
-using namespace nereid::python;
 using nereid::backend::Error;
+using nereid::python::ForEachParameter;
+using nereid::python::kBlocksBegin;
+using nereid::python::kConfigJson;
+using nereid::python::kFlatJson;
+using nereid::python::kMaxTensors;
+using nereid::python::kMaxText;
+using nereid::python::ParseObject;
+using nereid::python::Reader;
+using nereid::python::ReadResponse;
+using nereid::python::Region;
+using nereid::python::ResponseRecord;
+using nereid::python::Tensor;
+using nereid::python::TensorRecord;
 
 template <typename Value>
 std::string Bytes(const Value& value) {
@@ -69,7 +81,7 @@ std::vector<std::string> FuzzSeeds() {
   const std::string tensor =
       Bytes(TensorRecord{
           .datatype = 11, .dims = 1, .name_size = 8, .data = kBlocksBegin, .byte_size = 16}) +
-      Bytes(int64_t{4}) + std::string("OUTPUT0", 8);
+      Bytes(int64_t{4}) + std::string("OUTPUT0\0", 8);
   return {
       Pair(R"({"a":"text","b":7,"c":true})",
            Bytes(ResponseRecord{.kind = 1, .release_flags = 1, .tensors = 1, .text_size = 2}) +
