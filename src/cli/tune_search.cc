@@ -176,13 +176,16 @@ class Search {
     const bool has_present = std::ranges::find(finalists, TuneChoice{}) != finalists.end();
     if (!has_present && present.failure.empty()) finalists.push_back({});
     std::map<TuneChoice, std::vector<TuneScore>> repeats;
+    // The first round takes place in any case: what is written must have been measured well.
     for (size_t round = 0; round < kMaxRepeats; ++round) {
-      // The first round takes place in any case: what is written must have been measured well.
-      if (round > 0 && world_.left() <= 0) break;
+      const double before = world_.left();
       for (const TuneChoice& choice : finalists) {
         begin_at_ = scores_.at(choice).concurrency;
         repeats[choice].push_back(Try(choice, kFinalEffort, 2));
       }
+      // Another round would take about as long.
+      const double left = world_.left();
+      if (left < before - left) break;
     }
     outcome_.present = {{}, present, 0};
     bool has_best = false;

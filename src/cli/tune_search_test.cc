@@ -35,6 +35,9 @@ class Machine {
            (1 + 0.2 * batch - 0.025 * batch * batch) / (1 + delay / 5000);
   }
 
+  // The share of the budget that was spent.
+  double used() const { return used_; }
+
   TuneWorld World(double budget) {
     return {.measure =
                 [this, budget](const TuneChoice& choice, double effort, double) {
@@ -94,6 +97,14 @@ TEST(SearchChoices, EndsWhenTheBudgetIsSpent) {
   EXPECT_LE(outcome.trials.size(), 3U);
   EXPECT_EQ(outcome.best.choice, TuneChoice{});
   EXPECT_FALSE(outcome.is_certain);
+}
+
+TEST(SearchChoices, RepeatsOfTheFinalsStayWithinTheBudget) {
+  for (int budget = 30; budget < 300; ++budget) {
+    Machine machine(1, 0.03);
+    SearchChoices(FourByThree(), machine.World(budget));
+    EXPECT_LE(machine.used(), 1.0001) << budget;
+  }
 }
 
 TEST(SearchChoices, ADifferenceWithinTheNoiseIsNotCertain) {
