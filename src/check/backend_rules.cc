@@ -11,6 +11,7 @@
 #include "check/rules.h"
 #include "config/openai_contract.h"
 #include "config/paths.h"
+#include "engine/traffic_rules.h"
 
 namespace nereid::check {
 namespace {
@@ -104,7 +105,8 @@ void CheckAgents(const ModelView& model, const CheckOptions& options, Findings& 
 
 // Parameters that the server itself reads, with every backend.
 bool IsOfServer(std::string_view name) {
-  return name == kStrategyPath || IsOfIsolation(name) || config::IsOfOpenAi(name);
+  return name == kStrategyPath || IsOfIsolation(name) || config::IsOfOpenAi(name) ||
+         engine::IsTrafficParameter(name);
 }
 
 // The contract for the routes of OpenAI's API, of models whose tensors are written down.
@@ -121,6 +123,21 @@ void CheckOpenAi(const ModelView& model, Findings& findings) {
                     .found = fmt::format("'{}'", model.config->parameters.at(name)),
                     .expected = "a contract as docs/openai.md describes it",
                     .suggestion = "docs/openai.md lists the tensors that each task needs."});
+}
+
+// Labels of versions, canary and shadow.
+void CheckTraffic(const ModelView& model, Findings& findings) {
+  const auto first = std::ranges::find_if(model.config->parameters, [](const auto& parameter) {
+    return engine::IsTrafficParameter(parameter.first);
+  });
+  if (first == model.config->parameters.end()) return;
+  const base::Status status = engine::TrafficRulesOf(*model.config).status();
+  if (status.ok()) return;
+  findings.AtField("parameter-value", fmt::format("parameters['{}']", first->first),
+                   {.text = std::string(status.message()),
+                    .found = fmt::format("'{}'", first->second),
+                    .expected = "rules that make sense together",
+                    .suggestion = "docs/versions.md lists the parameters."});
 }
 
 const ParameterFact* FindParameter(const BackendFacts& facts, std::string_view name) {
@@ -261,6 +278,7 @@ void CheckBackend(const ModelView& model, const CheckOptions& options, Findings&
   CheckAgents(model, options, findings);
   CheckMetrics(model, findings);
   CheckOpenAi(model, findings);
+  CheckTraffic(model, findings);
   if (model.config->ensemble_scheduling() != nullptr) return;
   CheckInstalled(model, options, findings);
   CheckStrategyLibrary(model, findings);

@@ -82,12 +82,15 @@ void Model::Close(std::function<void()> drained) {
 ModelHandle ModelHandle::Duplicate() const {
   if (model_ == nullptr) return {};
   model_->PinAgain();
-  return ModelHandle(*model_);
+  ModelHandle second(*model_);
+  second.SetRoute(flags_);
+  return second;
 }
 
 bool ModelHandle::CountAsRequest(uint64_t limit) {
-  is_request_ = model_->TryCountRequest(limit);
-  return is_request_;
+  if (!model_->TryCountRequest(limit)) return false;
+  flags_ |= kCountsAsRequest;
+  return true;
 }
 
 void ModelHandle::Unpin(Model& model, bool is_request) {

@@ -52,6 +52,8 @@ struct ModelOptions {
   std::string fingerprint;
   // What each caller may take of this model.
   CallerLimits caller_limits = {};
+  // repository::ModelId::Text; empty: the name.
+  std::string id_text = {};
 };
 
 // A loaded version. Immutable except for its pins, statistics and scheduler, which synchronise
@@ -62,6 +64,10 @@ class Model {
   ~Model();
 
   const std::string& name() const { return options_.name; }
+  // The name with its namespace.
+  const std::string& id_text() const {
+    return options_.id_text.empty() ? options_.name : options_.id_text;
+  }
   int64_t version() const { return options_.version; }
   // The version as text, as protocols print it.
   const std::string& version_text() const { return version_text_; }

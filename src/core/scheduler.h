@@ -38,6 +38,8 @@ class Scheduler {
   virtual bool WaitForSequences(base::TimePoint /*deadline*/) { return true; }
   // The number of sequences in progress.
   virtual size_t SequenceCount() { return 0; }
+  // Whether a request with this id would join a sequence in progress.
+  virtual bool HasSequence(const CorrelationId& /*id*/) { return false; }
   virtual SchedulerLoad ReadLoad() { return {}; }
   // Refuses further requests and waits until all accepted ones are complete; returns false if
   // `deadline` passes first.

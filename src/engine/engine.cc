@@ -98,6 +98,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
                             .load_retries = options_.model_load_retries,
                             .has_namespaces = options_.repository.has_namespaces,
                             .repeats_loads = options_.control.mode == ControlMode::kPoll}),
+      director_(life_cycle_, *this, budgets_.limits.requests_per_model),
       store_(std::move(stores)),
       scanner_(store_, agents_, options_.repository),
       control_(scanner_, life_cycle_, options_.control),
@@ -266,6 +267,7 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   // Even if requests used all the available time, idle models are torn down in order.
   Unfinished left =
       life_cycle_.UnloadAll(std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace));
+  is_over &= director_.WaitUntilIdle(deadline);
   if (!is_over && left.empty()) {
     left.work.emplace_back("An operation on the model repository is in progress");
   }
@@ -320,6 +322,19 @@ base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::st
     return base::UnavailableError("Server not ready");
   }
   return life_cycle_.Find(name, version);
+}
+
+base::Result<service::TrafficState> Engine::ReadTraffic(std::string_view name) {
+  if (!is_started_.load()) return base::UnavailableError("Server not ready");
+  const ModelTable& table = life_cycle_.Table();
+  NEREID_ASSIGN_OR_RETURN(const ModelId id, table.FindId(name));
+  const std::shared_ptr<const Traffic> traffic = table.TrafficOf(id.Text());
+  return traffic == nullptr ? service::TrafficState() : traffic->Read();
+}
+
+base::Status Engine::ChangeTraffic(std::string_view name, const service::TrafficChange& change) {
+  if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  return life_cycle_.ChangeTraffic(name, change);
 }
 
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
@@ -407,6 +422,9 @@ base::Result<service::ModelMetadata> Engine::DescribeModel(std::string_view name
     }
   }
   const config::ModelConfig& config = model->config();
+  if (const auto traffic = life_cycle_.Table().TrafficOf(model->id_text())) {
+    metadata.labels = traffic->rules().labels;
+  }
   metadata.platform = config.platform.empty() ? config.backend : config.platform;
   metadata.inputs = DescribeTensors(model->inputs(), model->max_batch_size() > 0);
   metadata.outputs = DescribeTensors(model->outputs(), model->max_batch_size() > 0);
@@ -445,13 +463,16 @@ void Engine::RunBlocking(base::UniqueFunction<void()> work) {
 
 base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
     std::string_view name, std::string_view version) {
-  if (!version.empty()) NEREID_RETURN_IF_ERROR(ParseVersion(version).status());
+  std::string number(version);
+  if (!version.empty()) {
+    NEREID_ASSIGN_OR_RETURN(number, life_cycle_.Table().NumberOf(name, version));
+  }
   std::vector<service::ModelStatistics> list;
   bool found_name = name.empty();
   for (const auto& [id, model, load_seconds] : life_cycle_.LoadedModels()) {
     if (!name.empty() && model->name() != name) continue;
     found_name = true;
-    if (!version.empty() && model->version_text() != version) continue;
+    if (!version.empty() && model->version_text() != number) continue;
     list.push_back({model->name(), model->version_text(), model->statistics().Read()});
   }
   // Error texts follow Triton's core/src/tritonserver.cc, ServerModelStatistics.

@@ -26,6 +26,7 @@
 #include "engine/metrics.h"
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
+#include "engine/traffic_director.h"
 #include "memory/gpus.h"
 #include "observe/trace.h"
 #include "repoagent_host/agents.h"
@@ -128,6 +129,11 @@ class Engine final : public service::Service, private core::Submitter {
   const service::ServerMetadata& metadata() const override { return metadata_; }
   base::Result<core::ModelHandle> FindModel(std::string_view name,
                                             std::string_view version) override;
+  void Direct(core::Request& request, const service::HeaderLookup& header) override {
+    director_.Direct(request, header);
+  }
+  base::Result<service::TrafficState> ReadTraffic(std::string_view name) override;
+  base::Status ChangeTraffic(std::string_view name, const service::TrafficChange& change) override;
   base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override;
   base::Result<service::ModelMetadata> DescribeModel(std::string_view name,
                                                      std::string_view version) override;
@@ -200,6 +206,7 @@ class Engine final : public service::Service, private core::Submitter {
   std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start
   ModelLoader loader_;
   LifeCycle life_cycle_;
+  TrafficDirector director_;
   repository::RoutedStore store_;
   repository::Scanner scanner_;
   ModelControl control_;

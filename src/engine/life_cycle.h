@@ -68,6 +68,11 @@ class LifeCycle {
   // With namespaces: sets the models that a name without a namespace can refer to.
   void SetNamed(std::set<ModelId> ids);
 
+  // Changes the rules by which requests to a model find their version, in one step. NotFound for a
+  // model that clients cannot name, Unavailable for versions that are not ready, InvalidArgument
+  // for rules that make no sense.
+  base::Status ChangeTraffic(std::string_view name, const service::TrafficChange& change);
+
   const ModelTable& Table() const { return table_.Read(); }
   // Pins a model for a request that names it (ModelTable::Find).
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
@@ -99,6 +104,8 @@ class LifeCycle {
   base::Status ChangeInstances(LoadAttempt& load, int64_t version);
   // Called when all versions of the load are loaded or have failed.
   void End(LoadAttempt& load);
+  // Sets the rules of the model that its configuration has.
+  void SetTrafficLocked(const LoadAttempt& load) NEREID_REQUIRES(mutex_);
   void CommitLocked(const LoadAttempt& load, LoadAttempt::Results results, LoadedVersions& retired)
       NEREID_REQUIRES(mutex_);
   base::Status RollBackLocked(const LoadAttempt& load, LoadAttempt::Results results,

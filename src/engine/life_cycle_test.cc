@@ -514,5 +514,59 @@ TEST_F(ALifeCycleWithNamespaces, ServesAModelByItsNameAloneWhenItIsTheOnlyOneNam
   EXPECT_EQ(&*PinStep("a::m"), life_cycle_->LoadedModel({"a", "m"}, -1).get());
 }
 
+// --- Rules for versions ---
+
+FakeModel WithVersions(const std::map<std::string, std::string>& parameters = {}) {
+  FakeModel model = Plain();
+  model.config.parameters.insert(parameters.begin(), parameters.end());
+  return model.With(AllVersions()).With({{1, 1}, {2, 1}});
+}
+
+service::TrafficChange LabelChange(const std::string& label, std::optional<int64_t> version) {
+  service::TrafficChange change;
+  change.labels[label] = version;
+  return change;
+}
+
+TEST_F(ALifeCycle, MovesLabelsWhileItRuns) {
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=1"}})), "OK");
+  EXPECT_EQ(Pin("m", "stable")->version(), 1);
+  EXPECT_TRUE(life_cycle_->ChangeTraffic("m", LabelChange("stable", 2)).ok());
+  EXPECT_EQ(Pin("m", "stable")->version(), 2);
+  EXPECT_TRUE(life_cycle_->ChangeTraffic("m", LabelChange("stable", std::nullopt)).ok());
+  EXPECT_THAT(FindError("m", "stable"), HasSubstr("has no version label 'stable'; labels: none"));
+}
+
+TEST_F(ALifeCycle, RefusesRulesForVersionsThatAreNotReady) {
+  ASSERT_EQ(Load(WithVersions()), "OK");
+  EXPECT_EQ(life_cycle_->ChangeTraffic("m", LabelChange("stable", 3)).message(),
+            "model 'm': the version of label 'stable' is 3, which is not at ready state; versions "
+            "that are: 1, 2");
+  EXPECT_EQ(life_cycle_->ChangeTraffic("x", LabelChange("stable", 1)).message(),
+            "Request for unknown model: 'x' is not found");
+  service::TrafficChange shadow;
+  shadow.shadow.emplace().model = "n";
+  EXPECT_EQ(life_cycle_->ChangeTraffic("m", shadow).message(),
+            "model 'm': the shadow: Request for unknown model: 'n' is not found");
+}
+
+TEST_F(ALifeCycle, AnUnloadForgetsChangesOfRules) {
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=1"}})), "OK");
+  EXPECT_TRUE(life_cycle_->ChangeTraffic("m", LabelChange("stable", 2)).ok());
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=1"}})), "OK");
+  EXPECT_EQ(Pin("m", "stable")->version(), 2);
+  life_cycle_->Unload({"m"});
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=1"}})), "OK");
+  EXPECT_EQ(Pin("m", "stable")->version(), 1);
+}
+
+TEST_F(ALifeCycle, AnotherConfigurationReplacesChangesOfRules) {
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=1"}})), "OK");
+  EXPECT_TRUE(life_cycle_->ChangeTraffic("m", LabelChange("next", 2)).ok());
+  ASSERT_EQ(Load(WithVersions({{"version_labels", "stable=2"}})), "OK");
+  EXPECT_EQ(Pin("m", "stable")->version(), 2);
+  EXPECT_THAT(FindError("m", "next"), HasSubstr("has no version label 'next'; labels: 'stable'"));
+}
+
 }  // namespace
 }  // namespace nereid::engine

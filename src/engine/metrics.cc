@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/traffic_metrics.h"
 #include "observe/custom_metrics.h"
 #include "observe/metrics_page.h"
 #include "observe/process_metrics.h"
@@ -444,6 +445,7 @@ std::string Metrics::Page(const MetricsSources& sources) {
   AddMemory(page, rows);
   AddReadiness(page, sources, rows);
   sources.health.AddTo(page);
+  AddTraffic(page, sources.table);
   AddBudgets(page, sources.budgets);
   observe::AddProcessMetrics(page);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);

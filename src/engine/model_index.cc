@@ -27,6 +27,15 @@ service::IndexEntry UnavailableEntry(const ModelId& id, std::string_view reason)
   return {id.name, "", std::string(state), std::string(reason)};
 }
 
+std::vector<std::string> LabelsOf(const ModelRecord& record, int64_t version) {
+  std::vector<std::string> labels;
+  if (record.traffic == nullptr) return labels;
+  for (const auto& [label, labelled] : record.traffic->rules().labels) {
+    if (labelled == version) labels.push_back(label);
+  }
+  return labels;
+}
+
 }  // namespace
 
 std::vector<service::IndexEntry> MakeIndex(const repository::Listing& listing,
@@ -44,7 +53,7 @@ std::vector<service::IndexEntry> MakeIndex(const repository::Listing& listing,
       for (const auto& [number, version] : record->versions) {
         if (only_ready && version.state != VersionState::kReady) continue;
         index.push_back({id.name, std::to_string(number), std::string(StateName(version.state)),
-                         version.reason});
+                         version.reason, LabelsOf(*record, number)});
       }
     } else if (!only_ready) {
       const auto reason = reasons.find(id);

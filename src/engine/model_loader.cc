@@ -13,6 +13,7 @@
 #include "config/validate.h"
 #include "engine/metrics.h"
 #include "engine/model_parameters.h"
+#include "engine/traffic_rules.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/caching_scheduler.h"
@@ -49,12 +50,14 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
                           config::Labels::Load(config, source.model_folder));
   core::ModelOptions options;
   options.name = source.name;
+  options.id_text = source.id().Text();
   options.version = version;
   options.config = std::make_shared<const config::ModelConfig>(config);
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
   options.fingerprint = std::to_string(source.timestamp.Latest());
   NEREID_ASSIGN_OR_RETURN(options.caller_limits, CallerLimitsOf(config));
+  NEREID_RETURN_IF_ERROR(TrafficRulesOf(config).status());
   for (const config::ModelInput& input : config.input) {
     core::ModelTensor tensor =
         CompileTensor(input.name, input.data_type, input.dims, input.reshape);

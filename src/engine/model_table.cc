@@ -9,6 +9,8 @@
 
 #include <fmt/core.h>
 
+#include "engine/traffic_rules.h"
+
 namespace nereid::engine {
 namespace {
 
@@ -29,6 +31,35 @@ base::Status UnknownVersion(std::string_view name, int64_t version) {
 base::Status NotReady(std::string_view name, int64_t version) {
   return base::UnavailableError(fmt::format(
       "Request for unknown model: '{}' version {} is not at ready state", name, version));
+}
+
+base::Status UnknownLabel(std::string_view name, std::string_view label,
+                          const service::TrafficRules& rules) {
+  return base::NotFoundError(fmt::format("model '{}' has no version label '{}'; labels: {}", name,
+                                         label, ListLabels(rules)));
+}
+
+base::Status LabelNotReady(std::string_view name, std::string_view label, int64_t version) {
+  return base::UnavailableError(
+      fmt::format("label '{}' of model '{}' stands for version {}, which is not at ready state",
+                  label, name, version));
+}
+
+core::Model* ReadyModel(const ModelRecord& record, int64_t version) {
+  const auto found = record.versions.find(version);
+  const bool is_ready =
+      found != record.versions.end() && found->second.state == VersionState::kReady;
+  return is_ready ? found->second.model.get() : nullptr;
+}
+
+// Returns what the engine has to do with a request that has come to `model` by `label`.
+uint8_t RouteOf(const core::Model& model, const Traffic& traffic, std::string_view label) {
+  uint8_t route = 0;
+  if (traffic.divides(label)) route |= core::ModelHandle::kIsDivided;
+  if (route != 0 || traffic.has_shadow() || model.config().sequence_batching() != nullptr) {
+    route |= core::ModelHandle::kFollowsRules;
+  }
+  return route;
 }
 
 }  // namespace
@@ -67,19 +98,43 @@ std::string_view StateName(VersionState state) {
 
 ModelTable::Part::Part(ModelRecords records) : models(std::move(records)) {
   for (const auto& [id, record] : models) {
-    Entry& entry = index[id.Text()];
-    entry.record = &record;
+    index[id.Text()] = MakeEntry(id, record);
     if (record.versions.empty()) all_ready = false;
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) {
-        entry.latest = version.model.get();
         if (version.model->has_ready_check()) to_be_asked.push_back(version.model.get());
       } else if (version.state != VersionState::kUnloading && version.reason != kUnloadedReason) {
         all_ready = false;
       }
-      if (version.model != nullptr) entry.latest_loaded = version.model.get();
     }
   }
+}
+
+ModelTable::Entry ModelTable::MakeEntry(const repository::ModelId& id, const ModelRecord& record) {
+  Entry entry{.id = &id, .record = &record};
+  core::Model* canary = nullptr;
+  for (const auto& [number, version] : record.versions) {
+    if (version.model != nullptr) entry.latest_loaded = version.model.get();
+    if (version.state != VersionState::kReady) continue;
+    const Traffic* const traffic = record.traffic.get();
+    if (traffic != nullptr && traffic->rules().canary &&
+        traffic->rules().canary->version == number) {
+      canary = version.model.get();
+    } else {
+      entry.latest = version.model.get();
+    }
+  }
+  // A canary that is the only version serves everything.
+  if (entry.latest == nullptr) entry.latest = canary;
+  if (record.traffic != nullptr && !record.traffic->rules().default_label.empty()) {
+    const service::TrafficRules& rules = record.traffic->rules();
+    const auto label = rules.labels.find(rules.default_label);
+    core::Model* const model =
+        label == rules.labels.end() ? nullptr : ReadyModel(record, label->second);
+    if (model != nullptr) entry.latest = model;
+  }
+  if (record.traffic == nullptr) entry.unnamed = entry.latest;
+  return entry;
 }
 
 ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named)
@@ -172,10 +227,19 @@ base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
   NEREID_ASSIGN_OR_RETURN(const Entry* const resolved, Resolve(name));
   const Entry& entry = *resolved;
   if (version.empty()) {
-    if (entry.latest != nullptr && entry.latest->TryPin()) return core::ModelHandle(*entry.latest);
+    if (entry.unnamed != nullptr && entry.unnamed->TryPin()) {
+      return core::ModelHandle(*entry.unnamed);
+    }
+    if (entry.record->traffic != nullptr) return FindByRules(entry, name, {});
     return NoVersions(name);
   }
-  NEREID_ASSIGN_OR_RETURN(const int64_t number, ParseVersion(version));
+  const base::Result<int64_t> parsed = ParseVersion(version);
+  if (!parsed.ok()) [[unlikely]] {
+    // No label is a number, so that none can hide one.
+    if (entry.record->traffic == nullptr || !IsVersionLabel(version)) return parsed.status();
+    return FindByRules(entry, name, version);
+  }
+  const int64_t number = *parsed;
   const auto record = entry.record->versions.find(number);
   if (record == entry.record->versions.end()) return UnknownVersion(name, number);
   const VersionRecord& candidate = record->second;
@@ -183,6 +247,55 @@ base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
     return NotReady(name, number);
   }
   return core::ModelHandle(*candidate.model);
+}
+
+base::Result<core::ModelHandle> ModelTable::FindByRules(const Entry& entry, std::string_view name,
+                                                        std::string_view label) {
+  const Traffic& traffic = *entry.record->traffic;
+  const service::TrafficRules& rules = traffic.rules();
+  const std::string_view followed = label.empty() ? std::string_view(rules.default_label) : label;
+  core::Model* model = entry.latest;
+  if (!followed.empty()) {
+    const auto found = rules.labels.find(followed);
+    if (found == rules.labels.end()) return UnknownLabel(name, followed, rules);
+    model = ReadyModel(*entry.record, found->second);
+    if (model == nullptr) return LabelNotReady(name, followed, found->second);
+  }
+  if (model == nullptr || !model->TryPin()) return NoVersions(name);
+  core::ModelHandle handle(*model);
+  handle.SetRoute(RouteOf(*model, traffic, label));
+  return handle;
+}
+
+core::ModelHandle ModelTable::FindReady(std::string_view id_text, int64_t version) const {
+  const Entry* const entry = FindEntry(id_text);
+  core::Model* const model = entry == nullptr ? nullptr : ReadyModel(*entry->record, version);
+  if (model == nullptr || !model->TryPin()) return {};
+  return core::ModelHandle(*model);
+}
+
+base::Result<std::string> ModelTable::NumberOf(std::string_view name,
+                                               std::string_view version) const {
+  const base::Result<int64_t> parsed = ParseVersion(version);
+  if (parsed.ok()) return std::string(version);
+  const auto entry = Resolve(name);
+  if (!entry.ok() || (*entry)->record->traffic == nullptr || !IsVersionLabel(version)) {
+    return parsed.status();
+  }
+  const service::TrafficRules& rules = (*entry)->record->traffic->rules();
+  const auto found = rules.labels.find(version);
+  if (found == rules.labels.end()) return UnknownLabel(name, version, rules);
+  return std::to_string(found->second);
+}
+
+base::Result<repository::ModelId> ModelTable::FindId(std::string_view name) const {
+  NEREID_ASSIGN_OR_RETURN(const Entry* const entry, Resolve(name));
+  return *entry->id;
+}
+
+std::shared_ptr<const Traffic> ModelTable::TrafficOf(std::string_view id_text) const {
+  const Entry* const entry = FindEntry(id_text);
+  return entry == nullptr ? nullptr : entry->record->traffic;
 }
 
 base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view id_text,
@@ -203,10 +316,16 @@ base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view id_text
 }
 
 std::vector<int64_t> ModelTable::ReadyVersions(std::string_view name) const {
-  std::vector<int64_t> ready;
   const auto entry = Resolve(name);
-  if (!entry.ok()) return ready;
-  for (const auto& [number, version] : (*entry)->record->versions) {
+  if (!entry.ok()) return {};
+  return ReadyVersionsOf((*entry)->id->Text());
+}
+
+std::vector<int64_t> ModelTable::ReadyVersionsOf(std::string_view id_text) const {
+  std::vector<int64_t> ready;
+  const Entry* const entry = FindEntry(id_text);
+  if (entry == nullptr) return ready;
+  for (const auto& [number, version] : entry->record->versions) {
     if (version.state == VersionState::kReady) ready.push_back(number);
   }
   return ready;

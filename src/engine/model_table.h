@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "core/model.h"
+#include "engine/traffic.h"
 #include "repository/model_id.h"
 
 namespace nereid::engine {
@@ -42,6 +43,8 @@ inline constexpr std::string_view kUnloadedReason = "unloaded";
 // Every version of a model that was ever loaded or tried, by its number.
 struct ModelRecord {
   std::map<int64_t, VersionRecord> versions;
+  // Where requests go that name no version or a label; null: there are no rules.
+  std::shared_ptr<const Traffic> traffic;
 };
 using ModelRecords = std::map<repository::ModelId, ModelRecord>;
 
@@ -63,13 +66,24 @@ class ModelTable {
   // Copies `before` and replaces the records of `changed`.
   ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named);
 
-  // Pins a ready version; "" is the highest ready one.
+  // Pins a ready version; "" is the highest ready one, or that of the model's rules. The version
+  // may be a label. The handle says whether the request has to be directed.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // Pins a ready version of a model, by core::Model::id_text; nothing if it is not ready.
+  core::ModelHandle FindReady(std::string_view id_text, int64_t version) const;
+  // Returns the digits of a version that a client names by them or by a label, loaded or not.
+  base::Result<std::string> NumberOf(std::string_view name, std::string_view version) const;
+  // Returns the identity of a model that a client names, or the error of Find.
+  base::Result<repository::ModelId> FindId(std::string_view name) const;
+  // Returns the rules of a model, by core::Model::id_text; null if it has none.
+  std::shared_ptr<const Traffic> TrafficOf(std::string_view id_text) const;
   // Pins a version for a step of an ensemble, by ModelId::Text; -1 is the highest. A version that
   // is unloading can be pinned until the ensembles that contain it have finished their requests.
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // Returns the versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
+  // The same for a model by core::Model::id_text.
+  std::vector<int64_t> ReadyVersionsOf(std::string_view id_text) const;
   // Whether every version that was not unloaded is ready.
   bool all_ready() const { return all_ready_; }
   // The ready versions whose backends must be asked for their readiness.
@@ -88,8 +102,14 @@ class ModelTable {
   // The versions that a name in a request resolves to. Pointers are null if there is no such
   // version; the record owns the models.
   struct Entry {
+    const repository::ModelId* id = nullptr;
     const ModelRecord* record = nullptr;
-    core::Model* latest = nullptr;         // the highest ready version
+    // The version that requests without a version get; null if no version is ready, or if the model
+    // has rules. Requests to other models thus notice nothing of rules.
+    core::Model* unnamed = nullptr;
+    // The same for steps of ensembles, which are not divided: the version of the default label, or
+    // the highest ready one but for the canary.
+    core::Model* latest = nullptr;
     core::Model* latest_loaded = nullptr;  // the highest ready or unloading version
   };
   template <typename T>
@@ -106,10 +126,13 @@ class ModelTable {
   };
   static constexpr size_t kParts = 64;
 
+  static Entry MakeEntry(const repository::ModelId& id, const ModelRecord& record);
   static size_t PartOf(std::string_view id_text);
   const Entry* FindEntry(std::string_view id_text) const;
   // Returns the entry that a client's `name` refers to.
   base::Result<const Entry*> Resolve(std::string_view name) const;
+  static base::Result<core::ModelHandle> FindByRules(const Entry& entry, std::string_view name,
+                                                     std::string_view label);
   void SetNames(const std::set<repository::ModelId>& named);
 
   std::array<std::shared_ptr<const Part>, kParts> parts_;  // null: without models

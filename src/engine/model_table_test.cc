@@ -39,6 +39,67 @@ TEST(ModelTable, FindsTheLatestReadyVersionAndSaysWhyOthersCannotBeHad) {
             "(details: stol), version should be an integral value > 0");
 }
 
+using Models = std::vector<std::shared_ptr<core::Model>>;
+
+// A table with the model m, whose versions are 1 and so on, and its rules.
+ModelTable TableWith(const Models& models, const service::TrafficRules& rules) {
+  ModelRecords records;
+  ModelRecord& record = records["m"];
+  int64_t number = 0;
+  for (const auto& model : models) {
+    record.versions[++number] = {.state = VersionState::kReady, .model = model};
+  }
+  record.traffic = Traffic::AfterChange(rules, nullptr);
+  return ModelTable(records);
+}
+
+TEST(ModelTable, ALabelStandsForAVersion) {
+  const Models models = {MakeModel(), MakeModel(), MakeModel()};
+  service::TrafficRules rules;
+  rules.labels = {{"stable", 2}, {"gone", 9}};
+  const ModelTable table = TableWith(models, rules);
+  EXPECT_EQ(&*table.Find("m", "stable").value(), models[1].get());
+  EXPECT_EQ(&*table.Find("m", "1").value(), models[0].get());
+  EXPECT_EQ(&*table.Find("m", "").value(), models[2].get());
+  EXPECT_EQ(FindError(table, "m", "stabel"),
+            "Not found: model 'm' has no version label 'stabel'; labels: 'gone', 'stable'");
+  EXPECT_EQ(FindError(table, "m", "gone"),
+            "Unavailable: label 'gone' of model 'm' stands for version 9, which is not at ready "
+            "state");
+  EXPECT_EQ(table.NumberOf("m", "stable").value(), "2");
+  EXPECT_EQ(table.NumberOf("m", "7").value(), "7");
+}
+
+TEST(ModelTable, RequestsWithoutAVersionAvoidTheCanary) {
+  const Models models = {MakeModel(), MakeModel(), MakeModel()};
+  service::TrafficRules rules;
+  rules.labels = {{"stable", 1}};
+  rules.canary = service::Canary{.version = 3, .percent = 10, .header = "x", .label = ""};
+  const ModelTable table = TableWith(models, rules);
+  const core::ModelHandle unnamed = table.Find("m", "").value();
+  EXPECT_EQ(&*unnamed, models[1].get());
+  EXPECT_TRUE(unnamed.follows_rules());
+  EXPECT_TRUE(unnamed.is_divided());
+  EXPECT_FALSE(table.Find("m", "3")->follows_rules());
+  EXPECT_FALSE(table.Find("m", "stable")->is_divided());
+  EXPECT_EQ(&*table.FindForStep("m", -1).value(), models[1].get());
+
+  rules.default_label = "stable";
+  rules.canary->label = "stable";
+  const ModelTable labelled = TableWith(models, rules);
+  EXPECT_EQ(&*labelled.Find("m", "").value(), models[0].get());
+  EXPECT_TRUE(labelled.Find("m", "stable")->is_divided());
+  EXPECT_EQ(&*labelled.FindForStep("m", -1).value(), models[0].get());
+}
+
+TEST(ModelTable, ACanaryThatIsTheOnlyVersionServesEverything) {
+  const Models models = {MakeModel()};
+  service::TrafficRules rules;
+  rules.canary = service::Canary{.version = 1, .percent = 1, .header = "x", .label = ""};
+  const ModelTable table = TableWith(models, rules);
+  EXPECT_EQ(&*table.Find("m", "").value(), models[0].get());
+}
+
 TEST(ModelTable, IsReadyWhenEverythingButWhatWasUnloadedIs) {
   ModelRecords records;
   records["m"].versions[1] = {.state = VersionState::kReady, .model = MakeModel()};

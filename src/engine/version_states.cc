@@ -54,6 +54,11 @@ bool VersionStates::SetGone(const VersionKey& key, const core::Model& model) {
   return true;
 }
 
+const ModelRecord* VersionStates::Find(const repository::ModelId& id) const {
+  const auto record = records_.find(id);
+  return record == records_.end() ? nullptr : &record->second;
+}
+
 std::vector<int64_t> VersionStates::VersionsOf(const repository::ModelId& id) const {
   std::vector<int64_t> versions;
   const auto record = records_.find(id);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model.h"
@@ -46,6 +47,12 @@ class VersionStates {
 
   // Returns the versions of a model that have a state.
   std::vector<int64_t> VersionsOf(const repository::ModelId& id) const;
+  // Sets the rules of a model; null: none.
+  void SetTraffic(const repository::ModelId& id, std::shared_ptr<const Traffic> traffic) {
+    records_[id].traffic = std::move(traffic);
+  }
+  // Returns null if the model is unknown.
+  const ModelRecord* Find(const repository::ModelId& id) const;
   // Sets the models that a name without a namespace can refer to. Returns whether that is a change.
   bool SetNamed(std::set<repository::ModelId> ids);
   // Returns a copy of `before` with the current states of the models in `changed`.

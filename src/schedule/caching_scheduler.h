@@ -28,6 +28,7 @@ class CachingScheduler final : public core::Scheduler {
     return scheduler_->WaitForSequences(deadline);
   }
   size_t SequenceCount() override { return scheduler_->SequenceCount(); }
+  bool HasSequence(const core::CorrelationId& id) override { return scheduler_->HasSequence(id); }
   core::SchedulerLoad ReadLoad() override { return scheduler_->ReadLoad(); }
   bool Stop(base::TimePoint deadline) override;
 

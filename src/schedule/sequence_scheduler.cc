@@ -351,6 +351,11 @@ size_t SequenceScheduler::SequenceCount() {
   return table_.sequence_count();
 }
 
+bool SequenceScheduler::HasSequence(const core::CorrelationId& id) {
+  base::MutexLock lock(pool_.mutex());
+  return table_.Find(id, /*is_start=*/false) != nullptr;
+}
+
 core::SchedulerLoad SequenceScheduler::ReadLoad() {
   base::MutexLock lock(pool_.mutex());
   return {.oldest_waiting_ns = table_.waiting_count() > 0 ? table_.OldestNs() : 0,

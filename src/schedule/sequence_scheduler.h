@@ -53,6 +53,7 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   void RefuseStarts() override;
   bool WaitForSequences(base::TimePoint deadline) override;
   size_t SequenceCount() override;
+  bool HasSequence(const core::CorrelationId& id) override;
   core::SchedulerLoad ReadLoad() override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;

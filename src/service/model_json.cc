@@ -114,6 +114,32 @@ void AppendStatistics(std::string& json, const ModelStatistics& model) {
   json += '}';
 }
 
+void AppendLabels(std::string& json, const std::map<std::string, int64_t, std::less<>>& labels) {
+  json += '{';
+  for (const auto& [label, version] : labels) {
+    if (json.back() != '{') json += ',';
+    AppendJsonString(json, label);
+    json += ':';
+    AppendJsonInteger(json, version);
+  }
+  json += '}';
+}
+
+void AppendShadow(std::string& json, const Shadow& shadow, const ShadowCounts& counts) {
+  json += ",\"shadow\":{\"percent\":";
+  base::AppendJsonDouble(json, shadow.percent);
+  if (!shadow.model.empty()) AppendMember(json, "model", shadow.model);
+  if (shadow.version) json += ",\"version\":" + std::to_string(*shadow.version);
+  json += ",\"tolerance\":";
+  base::AppendJsonDouble(json, shadow.tolerance);
+  AppendNumber(json, "in_flight", shadow.in_flight);
+  json += ",\"results\":{\"equal\":" + std::to_string(counts.equal);
+  AppendNumber(json, "different", counts.different);
+  AppendNumber(json, "failed", counts.failed);
+  AppendNumber(json, "dropped", counts.dropped);
+  json += "}}";
+}
+
 }  // namespace
 
 std::string ToJson(std::span<const ModelStatistics> list) {
@@ -142,6 +168,10 @@ std::string ToJson(const ModelMetadata& metadata) {
   AppendTensors(json, metadata.inputs);
   json += ",\"outputs\":";
   AppendTensors(json, metadata.outputs);
+  if (!metadata.labels.empty()) {
+    json += ",\"version_labels\":";
+    AppendLabels(json, metadata.labels);
+  }
   json += '}';
   return json;
 }
@@ -154,8 +184,29 @@ std::string ToJson(std::span<const IndexEntry> index) {
     if (!entry.version.empty()) AppendMember(json, "version", entry.version);
     if (!entry.state.empty()) AppendMember(json, "state", entry.state);
     if (!entry.reason.empty()) AppendMember(json, "reason", entry.reason);
+    if (!entry.labels.empty()) {
+      json += ",\"labels\":";
+      AppendTexts(json, entry.labels);
+    }
     json += '}';
   });
+  return json;
+}
+
+std::string ToJson(const TrafficState& state) {
+  const TrafficRules& rules = state.rules;
+  std::string json = "{\"labels\":";
+  AppendLabels(json, rules.labels);
+  if (!rules.default_label.empty()) AppendMember(json, "default_label", rules.default_label);
+  if (rules.canary) {
+    json += ",\"canary\":{\"version\":" + std::to_string(rules.canary->version) + ",\"percent\":";
+    base::AppendJsonDouble(json, rules.canary->percent);
+    AppendMember(json, "header", rules.canary->header);
+    if (!rules.canary->label.empty()) AppendMember(json, "label", rules.canary->label);
+    json += '}';
+  }
+  if (rules.shadow) AppendShadow(json, *rules.shadow, state.shadow_counts);
+  json += state.is_as_configured ? ",\"as_configured\":true}" : ",\"as_configured\":false}";
   return json;
 }
 

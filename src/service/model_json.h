@@ -14,6 +14,7 @@ std::string ToJson(const ServerMetadata& metadata);
 std::string ToJson(const ModelMetadata& metadata);
 std::string ToJson(std::span<const ModelStatistics> list);
 std::string ToJson(std::span<const IndexEntry> index);
+std::string ToJson(const TrafficState& state);
 // {"ready":false,"checks":[...]}, where `quality` is "ready" or "live".
 std::string ToJson(std::string_view quality, bool is_good, std::span<const HealthCheck> checks);
 

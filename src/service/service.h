@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "memory/region_table.h"
 #include "observe/gpu_metrics.h"
 #include "observe/trace.h"
+#include "service/traffic.h"
 
 namespace nereid::service {
 
@@ -42,6 +44,7 @@ struct ModelMetadata {
   std::string platform;
   std::vector<TensorMetadata> inputs;
   std::vector<TensorMetadata> outputs;
+  std::map<std::string, int64_t, std::less<>> labels;  // of versions
 };
 
 // One line of the repository index. A model that was never loaded has only a name.
@@ -50,6 +53,7 @@ struct IndexEntry {
   std::string version;
   std::string state;   // UNKNOWN, READY, UNAVAILABLE, LOADING, UNLOADING
   std::string reason;  // why it is not ready
+  std::vector<std::string> labels = {};
 };
 
 // The contents of a load request.
@@ -98,10 +102,21 @@ class Service {
   }
   virtual const ServerMetadata& metadata() const = 0;
 
-  // Pins a version that is ready. Errors for an unknown or unavailable model are those that every
-  // protocol prints.
+  // Pins a version that is ready; `version` may be a label. Errors for an unknown or unavailable
+  // model are those that every protocol prints. If the handle follows rules, a request that gets it
+  // has to be directed.
   virtual base::Result<core::ModelHandle> FindModel(std::string_view name,
                                                     std::string_view version) = 0;
+  // Does what the rules of the model want of a request: another version, a copy for a shadow.
+  // REQUIRES: request.model.follows_rules(), the request is complete, and no other thread knows it.
+  virtual void Direct(core::Request& /*request*/, const HeaderLookup& /*header*/) {}
+  // The rules by which requests to a model find a version. ChangeTraffic takes effect in one step.
+  virtual base::Result<TrafficState> ReadTraffic(std::string_view /*name*/) {
+    return TrafficState();
+  }
+  virtual base::Status ChangeTraffic(std::string_view /*name*/, const TrafficChange& /*change*/) {
+    return base::UnsupportedError("the server has no rules for versions");
+  }
   // Whether the version can serve requests. Fails if there is no such model or version.
   virtual base::Result<bool> IsModelReady(std::string_view name, std::string_view version) = 0;
   virtual base::Result<ModelMetadata> DescribeModel(std::string_view name,

@@ -23,7 +23,7 @@ src/check/backend_rules.cc src/check/batching_rules.cc src/check/check.cc src/ch
 src/check/ensemble_rules.cc src/check/folder_rules.cc src/check/isolation_rules.cc src/check/tensor_rules.cc
 src/engine/ensemble_order.cc src/engine/life_cycle.cc src/engine/load_attempt.cc src/engine/load_limits.cc
 src/engine/model_control.cc src/engine/model_loader.cc src/engine/model_parameters.cc src/engine/model_plan.cc
-src/engine/model_table.cc src/engine/warm_up.cc
+src/engine/model_table.cc src/engine/traffic_check.cc src/engine/traffic_rules.cc src/engine/warm_up.cc
 src/schedule/ensemble_check.cc src/schedule/ensemble_plan.cc src/schedule/rate_limiter.cc src/schedule/sequence_plan.cc
 src/plugins/backend_host/backend_libraries.cc src/plugins/backend_host/backend_library.cc
 src/plugins/backend_host/backend_model.cc src/plugins/backend_host/batch_strategy.cc

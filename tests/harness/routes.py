@@ -47,6 +47,10 @@ ROUTES = {
         ("POST", "/v2/repository/r/models/m/load"),
         ("POST", "/v2/repository/models/m/unload"),
         ("POST", "/v2/repository/r/models/m/unload"),
+        ("GET", "/v2/repository/models/m/traffic"),
+        ("POST", "/v2/repository/models/m/traffic"),
+        ("GET", "/v2/repository/r/models/m/traffic"),
+        ("POST", "/v2/repository/r/models/m/traffic"),
     ],
     "statistics": [
         ("GET", "/v2/models/stats"),

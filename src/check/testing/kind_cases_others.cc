@@ -134,6 +134,8 @@ std::vector<KindCase> BackendCases() {
        Onnx("parameters { key: \"intra_op_thread_count\" value { string_value: \"two\" } }\n")},
       {"parameter-value", "m/config.pbtxt:5:19", "docs/openai.md",
        PlainModel("parameters { key: \"openai\" value { string_value: \"chats\" } }\n")},
+      {"parameter-value", "m/config.pbtxt:5:19", "docs/versions.md",
+       PlainModel("parameters { key: \"canary_percent\" value { string_value: \"5\" } }\n")},
       {"isolation-unused", "m/config.pbtxt:2:19", "value process",
        Onnx("parameters { key: \"isolation_memory_mb\" value { string_value: \"512\" } }\n")},
       {"accelerator-unknown", "m/config.pbtxt:2:75", "Did you mean 'xnnpack'?",

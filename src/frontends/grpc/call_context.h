@@ -59,6 +59,9 @@ inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request);
 
+// Passes a request to service::Service::Direct, with the metadata of `call`.
+void DirectRequest(const CallContext& context, const http2::GrpcCall& call, core::Request& request);
+
 // Returns when the client of `call` stops waiting, in monotonic nanoseconds; 0: never.
 inline uint64_t DeadlineNs(const http2::GrpcCall& call) {
   const auto deadline = call.deadline();
@@ -96,8 +99,15 @@ inline memory::RegionTable* RegionsFor(CallContext& context, const access::Grant
 // The status of a call that the gate refuses.
 http2::GrpcStatus StatusOf(access::Denial denial);
 
-inline void FinishWith(http2::GrpcCall& call, const base::Status& error) {
-  call.Finish(static_cast<http2::GrpcStatus>(common::GrpcStatus(error.code())), error.message());
-}
+// Trailers that tell the client when to try again (grpc-retry-pushback-ms); none if the error does
+// not say.
+http2::GrpcTrailers PushbackTrailers(const base::Status& error);
+
+// Ends the call with the error.
+void FinishWith(http2::GrpcCall& call, const base::Status& error);
+
+// Trailers with the server's load in the format that the client of `call` asks for. REQUIRES: it
+// asks.
+http2::GrpcTrailers LoadTrailers(const CallContext& context, const http2::GrpcCall& call);
 
 }  // namespace nereid::grpc

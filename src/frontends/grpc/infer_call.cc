@@ -70,6 +70,8 @@ base::Status InferCall::Submit() {
     common::LogFailedInference(message_.id, error);
     return error;
   }
+  if (request->model.follows_rules()) [[unlikely]]
+    DirectRequest(*context_, *call_, *request);
   if ((trace_ = StartTrace(*context_, *call_, request->model->name())) != nullptr) [[unlikely]] {
     trace_->ReportFrontend("GRPC_WAITREAD_START", call_->start_ns());
     trace_->ReportFrontend("GRPC_WAITREAD_END", base::NowNs());
@@ -111,7 +113,10 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
   base::Result<http2::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
   if (!message.ok()) return FinishWith(*call_, message.status());
-  // May end the stream, and destroy this object, before it returns.
+  // Either may end the stream, and destroy this object, before it returns.
+  if (call_->wants_load()) [[unlikely]] {
+    return call_->SendAndFinish(std::move(*message), LoadTrailers(*context_, *call_));
+  }
   call_->SendAndFinish(std::move(*message));
 }
 

@@ -119,6 +119,8 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   NEREID_ASSIGN_OR_RETURN(const InferOptions options,
                           FillRequest(message_, *inference, RegionsFor(*context_, grant_.get())));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
+  if (inference->model.follows_rules()) [[unlikely]]
+    DirectRequest(*context_, *call_, *inference);
   request.wants_empty_final_ = options.wants_empty_final_response;
   if ((request.trace_ = StartTrace(*context_, *call_, inference->model->name())) != nullptr)
       [[unlikely]] {
@@ -294,6 +296,9 @@ void StreamCall::Drain() {
     if (credit > 0) call_->Credit(credit);
     if (finish) {
       if (is_ended_.exchange(true)) return;
+      if (is_complete && call_->wants_load()) [[unlikely]] {
+        return call_->Finish(http2::GrpcStatus::kOk, {}, LoadTrailers(*context_, *call_));
+      }
       if (is_complete) return call_->Finish(http2::GrpcStatus::kOk, {});
       return call_->Finish(http2::GrpcStatus::kUnavailable, kStoppingText);
     }

@@ -165,7 +165,9 @@ base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, const http1:
     return {};
   }
   const base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
-  return model.ok() ? (*model)->LendInputMemory(size) : base::BufferRef();
+  // The request may still move to another version.
+  if (!model.ok() || model->follows_rules()) return {};
+  return (*model)->LendInputMemory(size);
 }
 
 bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
@@ -228,6 +230,9 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
     return;
   }
   if (!Admit(exchange, route)) return;
+  if (route.names_label && !HasLabels(route.model)) [[unlikely]] {
+    return RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
+  }
   const std::string_view allowed = AllowedMethods(route.kind);
   if (!IsAllowed(exchange->head().method(), allowed)) {
     RespondNotAllowed(std::move(exchange), allowed, RouteDialect(route.kind));
@@ -235,6 +240,11 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
   }
   exchange->TreatHeadAsGet();
   Dispatch(std::move(exchange), route, kTritonDialect);
+}
+
+bool ApiHandler::HasLabels(std::string_view model) const {
+  const base::Result<service::TrafficState> traffic = service_.ReadTraffic(model);
+  return traffic.ok() && !traffic->rules.labels.empty();
 }
 
 void ApiHandler::DispatchAway(HttpExchangePtr exchange, const Route& route,

@@ -68,6 +68,8 @@ std::vector<std::string> FuzzSeeds() {
       Post("/v2/repository/models/m/load",
            R"({"parameters":{"config":"{\"backend\":\"x\"}","file:1/model.onnx":"AAEC/w=="}})"),
       Post("/v2/repository/models/m/unload", R"({"parameters":{"unload_dependents":true}})"),
+      Post("/v2/repository/models/m/traffic",
+           R"({"labels":{"a":1},"canary":{"version":1,"percent":5,"header":"x"}})"),
       Post("/v2/repository/index", R"({"ready":true})"),
       Post("/v2/systemsharedmemory/region/r/register", R"({"key":"/k","offset":0,"byte_size":64})"),
       Post("/v2/logging", R"({"log_info":true,"log_verbose_level":0})"),

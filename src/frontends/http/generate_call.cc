@@ -8,6 +8,7 @@
 #include "base/object_pool.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
+#include "common/load_report.h"
 #include "common/status_codes.h"
 #include "core/model.h"
 #include "http/generate_request.h"
@@ -56,6 +57,8 @@ void GenerateCall::Submit(GenerateSubmission submission, service::Service& servi
   if (submission.forwarder != nullptr && status.ok()) {
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
+  if (status.ok() && request->model.follows_rules()) [[unlikely]]
+    DirectRequest(service, submission.exchange->head(), *request);
   self->exchange_ = std::move(submission.exchange);
   if (status.ok() && submission.trace != nullptr) [[unlikely]] {
     submission.trace->Describe(request->model->name(), request->model->version(), request->id);
@@ -173,7 +176,7 @@ void GenerateCall::CancelRequest() {
 }
 
 std::string GenerateCall::LoadHeader() const {
-  const std::string_view format = exchange_->head().Header(kLoadFormatHeader);
+  const std::string_view format = exchange_->head().Header(common::kLoadFormatHeader);
   return format.empty() ? std::string() : MakeLoadHeader(format, service_->MetricsText());
 }
 

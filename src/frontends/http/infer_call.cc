@@ -88,6 +88,10 @@ base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http
   return base::OkStatus();
 }
 
+void DirectRequest(service::Service& service, const http1::HttpHead& head, core::Request& request) {
+  service.Direct(request, [&head](std::string_view name) { return head.Header(name); });
+}
+
 void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
                        service::Service& service) {
   InferCall* const self = Pool::Take();
@@ -129,6 +133,8 @@ void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
     return;
   }
   self->options_.regions.Attach(*request);
+  if (request->model.follows_rules()) [[unlikely]]
+    DirectRequest(service, submission.exchange->head(), *request);
   if (self->trace_ != nullptr) [[unlikely]] {
     self->trace_->Describe(request->model->name(), request->model->version(), request->id);
   }

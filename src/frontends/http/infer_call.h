@@ -94,6 +94,9 @@ class InferCall final : public core::ResponseSink,
 base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http1::HttpHead& head,
                             core::Request& request);
 
+// Passes a request to service::Service::Direct, with the headers of `head`.
+void DirectRequest(service::Service& service, const http1::HttpHead& head, core::Request& request);
+
 // Replies with the status that belongs to the error's code and a body in the form of the dialect.
 void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers = {}, const Dialect& dialect = kTritonDialect);

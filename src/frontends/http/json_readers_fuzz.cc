@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the readers of JSON against each other: what the cursor of the quick reader accepts, the
-// document reader accepts too, with the same values. The reader of generate requests gets the same
-// text.
+// document reader accepts too, with the same values. The readers of generate requests and of
+// changes of rules for versions get the same text.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,6 +13,7 @@
 #include "http/generate_request.h"
 #include "http/json_cursor.h"
 #include "http/json_dom.h"
+#include "http/traffic_change.h"
 
 namespace {
 
@@ -80,6 +81,7 @@ std::vector<std::string> FuzzSeeds() {
       "1.7976931348623157e308",
       R"({"text_input":"hello","parameters":{"stream":true,"n":[1,2,{"a":null}]},"INPUT0":[1,2]})",
       R"({"INPUT0":[1.5,-2,3e2,4],"id":"7","sequence_id":1})",
+      R"({"labels":{"a":1,"b":null},"canary":{"version":2,"percent":0.5},"shadow":null})",
       "[[[[true,false,null,NaN]]]]"};
 }
 
@@ -91,6 +93,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::copy_n(reinterpret_cast<const char*>(data), size, copy.get());
   const std::string_view text(copy.get(), size);
   Compare(text);
+  const auto change = http::ReadTrafficChange(text);
+  NEREID_CHECK(change.ok() || !change.status().message().empty());
   core::RequestPtr request = core::Request::Create(sink);
   NEREID_CHECK(model->TryPin());
   request->model = core::ModelHandle(*model);

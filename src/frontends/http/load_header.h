@@ -8,9 +8,6 @@
 
 namespace nereid::http {
 
-// The request header that requests it: "json" or "text".
-inline constexpr std::string_view kLoadFormatHeader = "endpoint-load-metrics-format";
-
 // Returns the complete header line; empty if the page lacks these metrics or the format is unknown.
 std::string MakeLoadHeader(std::string_view format, std::string_view metrics);
 

@@ -23,6 +23,22 @@ size_t Utf8Length(std::string_view text) {
   return length;
 }
 
+bool IsLetterOrUnderscore(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// Returns the length of the label at the front of `text`; 0 if there is none.
+size_t LabelLength(std::string_view text) {
+  if (text.empty() || !IsLetterOrUnderscore(text.front())) return 0;
+  size_t length = 1;
+  while (length < text.size() &&
+         (IsLetterOrUnderscore(text[length]) || (text[length] >= '0' && text[length] <= '9') ||
+          text[length] == '-' || text[length] == '.')) {
+    ++length;
+  }
+  return length;
+}
+
 }  // namespace
 
 // Matches the pattern [^/]+ in UTF-8: one or more characters up to a slash or the end.
@@ -45,10 +61,14 @@ bool TakeSegment(std::string_view& path, std::string_view& segment) {
   return true;
 }
 
-bool TakeDigits(std::string_view& path, std::string_view& digits) {
+bool TakeVersion(std::string_view& path, Route& route) {
   size_t length = 0;
   while (length < path.size() && path.data()[length] >= '0' && path.data()[length] <= '9') ++length;
-  digits = path.substr(0, length);
+  if (length == 0) [[unlikely]] {
+    length = LabelLength(path);
+    route.names_label = true;
+  }
+  route.version = path.substr(0, length);
   path.remove_prefix(length);
   return length > 0;
 }

@@ -4,7 +4,8 @@
 //   /v2/models/{model}[/versions/{version}]/infer
 //
 // {model}, {region} and {repository} stand for one or more UTF-8 characters other than a slash;
-// {version} stands for digits. A part in brackets, which ends with a field, may be absent. The
+// {version} stands for digits, or for a label: a letter or underscore, then letters, digits, '_',
+// '-' and '.'. A part in brackets, which ends with a field, may be absent. The
 // compiler parses patterns, so that matching compares with constants. Private to this module.
 #pragma once
 
@@ -69,17 +70,17 @@ class PathPattern {
   size_t count_ = 0;
 };
 
-// TakeSegment and TakeDigits take the value of a field from the front of `path`; they return false
+// TakeSegment and TakeVersion take the value of a field from the front of `path`; they return false
 // if there is none.
 bool TakeSegment(std::string_view& path, std::string_view& segment);
-bool TakeDigits(std::string_view& path, std::string_view& digits);
+bool TakeVersion(std::string_view& path, Route& route);
 
 template <PathPattern::Field kField>
 bool TakeField(std::string_view& path, Route& route) {
   using Field = PathPattern::Field;
   if constexpr (kField == Field::kNone) return true;
   if constexpr (kField == Field::kModel) return TakeSegment(path, route.model);
-  if constexpr (kField == Field::kVersion) return TakeDigits(path, route.version);
+  if constexpr (kField == Field::kVersion) return TakeVersion(path, route);
   if constexpr (kField == Field::kRegion) return TakeSegment(path, route.region);
   route.names_repository = true;
   std::string_view name;  // the name is not used

@@ -11,6 +11,7 @@
 #include "http/admission.h"
 #include "http/infer_call.h"
 #include "http/json_dom.h"
+#include "http/traffic_change.h"
 #include "service/model_json.h"
 
 namespace nereid::http {
@@ -81,10 +82,38 @@ void RespondWithIndex(HttpExchangePtr exchange, service::Service& service) {
                         {.status = 200, .content_type = "application/json", .text = json});
 }
 
+void RespondWithTraffic(HttpExchangePtr exchange, std::string_view model,
+                        service::Service& service) {
+  const base::Result<service::TrafficState> state = service.ReadTraffic(model);
+  if (!state.ok()) return RespondError(std::move(exchange), state.status());
+  const std::string json = ToJson(*state);
+  HttpExchange::Respond(std::move(exchange),
+                        {.status = 200, .content_type = "application/json", .text = json});
+}
+
+// A sender who may use some models only cannot send copies to the others.
+base::Status CheckShadowIsVisible(const HttpExchange& exchange,
+                                  const service::TrafficChange& change) {
+  if (!change.shadow || !change.shadow->model || change.shadow->model->empty()) {
+    return base::OkStatus();
+  }
+  const access::GrantRef grant = SenderOf(exchange);
+  if (grant == nullptr || grant->models.Allows(*change.shadow->model)) return base::OkStatus();
+  return base::NotFoundError("the shadow: Request for unknown model: '" + *change.shadow->model +
+                             "' is not found");
+}
+
 base::Status Control(const HttpExchange& exchange, const Route& route, std::string_view model,
                      service::Service& service) {
   if (route.names_repository) {
     return base::UnsupportedError("'repository_name' specification is not supported");
+  }
+  if (route.kind == RouteKind::kModelTraffic) {
+    if (exchange.head().method() == http1::HttpMethod::kGet) return base::OkStatus();
+    NEREID_ASSIGN_OR_RETURN(const service::TrafficChange change,
+                            ReadTrafficChange(exchange.body()));
+    NEREID_RETURN_IF_ERROR(CheckShadowIsVisible(exchange, change));
+    return service.ChangeTraffic(model, change);
   }
   if (route.kind == RouteKind::kRepositoryLoad) {
     NEREID_ASSIGN_OR_RETURN(const service::LoadOptions options, ReadLoadOptions(exchange.body()));
@@ -103,6 +132,9 @@ void HandleRepository(HttpExchangePtr exchange, const Route& route, service::Ser
       return RespondWithIndex(std::move(exchange), service);
     const base::Status status = Control(*exchange, route, model, service);
     if (!status.ok()) return RespondError(std::move(exchange), status);
+    if (route.kind == RouteKind::kModelTraffic) {
+      return RespondWithTraffic(std::move(exchange), model, service);
+    }
     HttpExchange::Respond(std::move(exchange),
                           {.status = 200, .content_type = "application/json", .text = {}});
   });

@@ -36,6 +36,7 @@ enum class RouteKind : uint8_t {
   kRepositoryIndex,
   kRepositoryLoad,
   kRepositoryUnload,
+  kModelTraffic,
   kSystemRegionStatus,
   kSystemRegionRegister,
   kSystemRegionUnregister,
@@ -57,9 +58,10 @@ struct Route {
   RouteKind kind = RouteKind::kNone;
   // These are views of the path that was matched.
   std::string_view model;
-  std::string_view version;  // digits, or empty for "the latest"
+  std::string_view version;  // digits, a label, or empty for "the latest"
   std::string_view region;   // of shared memory, or empty for "all"
   bool names_repository = false;
+  bool names_label = false;  // in `version`
 };
 
 // Accepts the paths of the v2 API that Triton's patterns accept, and those of OpenAI's API. `path`

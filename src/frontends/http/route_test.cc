@@ -25,6 +25,8 @@ TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2/health/ready", RouteKind::kServerReady);
   ExpectRoute("/v2/models/m", RouteKind::kModelMetadata, "m");
   ExpectRoute("/v2/models/m/versions/12", RouteKind::kModelMetadata, "m", "12");
+  ExpectRoute("/v2/models/m/versions/stable", RouteKind::kModelMetadata, "m", "stable");
+  ExpectRoute("/v2/models/m/versions/_v1.2-rc/infer", RouteKind::kModelInfer, "m", "_v1.2-rc");
   ExpectRoute("/v2/models/m/infer", RouteKind::kModelInfer, "m");
   ExpectRoute("/v2/models/m/versions/1/infer", RouteKind::kModelInfer, "m", "1");
   ExpectRoute("/v2/models/m/ready", RouteKind::kModelReady, "m");
@@ -41,6 +43,8 @@ TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2/repository/models/m/load", RouteKind::kRepositoryLoad, "m");
   ExpectRoute("/v2/repository/some/models/m/unload", RouteKind::kRepositoryUnload, "m");
   ExpectRoute("/v2/repository/models/models/m/load", RouteKind::kRepositoryLoad, "m");
+  ExpectRoute("/v2/repository/models/m/traffic", RouteKind::kModelTraffic, "m");
+  ExpectRoute("/v2/repository/some/models/m/traffic", RouteKind::kModelTraffic, "m");
   ExpectRoute("/v2/systemsharedmemory/status", RouteKind::kSystemRegionStatus);
   ExpectRoute("/v2/systemsharedmemory/region/r/register", RouteKind::kSystemRegionRegister);
   ExpectRoute("/v2/systemsharedmemory/unregister", RouteKind::kSystemRegionUnregister);
@@ -124,7 +128,9 @@ TEST(MatchRoute, RefusesWhatTritonsPatternsRefuse) {
                                       "/v2/models/m/infer/",
                                       "/v2/models/m/versions",
                                       "/v2/models/m/versions/",
-                                      "/v2/models/m/versions/a",
+                                      "/v2/models/m/versions/1a",
+                                      "/v2/models/m/versions/.a",
+                                      "/v2/models/m/versions/a+b",
                                       "/v2/models/m/versions/-1",
                                       "/v2/models/m/versions/1/",
                                       "/v2/models/m/what",
@@ -173,6 +179,7 @@ TEST(RouteCategory, EveryRouteHasTheCategoryOfTriton) {
   EXPECT_EQ(category("/v2/repository/index"), Category::kModelRepository);
   EXPECT_EQ(category("/v2/repository/models/m/load"), Category::kModelRepository);
   EXPECT_EQ(category("/v2/repository/models/m/unload"), Category::kModelRepository);
+  EXPECT_EQ(category("/v2/repository/models/m/traffic"), Category::kModelRepository);
   EXPECT_EQ(category("/v2/systemsharedmemory/region/r/register"), Category::kSharedMemory);
   EXPECT_EQ(category("/v2/cudasharedmemory/status"), Category::kSharedMemory);
 }
@@ -189,6 +196,7 @@ TEST(RouteScope, SaysWhatASenderNeeds) {
   EXPECT_EQ(scope("/v2/models/m/generate_stream"), Scope::kInfer);
   EXPECT_EQ(scope("/v2/repository/models/m/load"), Scope::kModelControl);
   EXPECT_EQ(scope("/v2/repository/r/models/m/unload"), Scope::kModelControl);
+  EXPECT_EQ(scope("/v2/repository/models/m/traffic"), Scope::kModelControl);
   EXPECT_EQ(scope("/v2/models/m/trace/setting"), Scope::kTraceLog);
   EXPECT_EQ(scope("/v2/logging"), Scope::kTraceLog);
   EXPECT_EQ(scope("/v2/cudasharedmemory/status"), Scope::kSharedMemory);

@@ -13,6 +13,7 @@
 #include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "core/model.h"
+#include "http/infer_call.h"
 #include "openai/answer.h"
 #include "openai/fields.h"
 #include "openai/inputs.h"
@@ -79,6 +80,11 @@ bool EmbeddingCall::SubmitNext() {
     common::LogFailedInference(request->id, error_.status());
     request.reset();  // calls OnRequestGone, which leaves the rest to this thread
     return true;
+  }
+  if (request->model.follows_rules()) [[unlikely]] {
+    // All texts of one call go to one version.
+    http::DirectRequest(service_, submission_.exchange->head(), *request);
+    submission_.model = request->model.Duplicate();
   }
   if (submission_.trace != nullptr) [[unlikely]] {
     submission_.trace->Describe(request->model->name(), request->model->version(), request->id);

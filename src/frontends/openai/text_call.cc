@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "common/failed_inference.h"
 #include "core/model.h"
+#include "http/infer_call.h"
 
 namespace nereid::openai {
 
@@ -33,6 +34,8 @@ void TextCall::Submit(Submission submission, TextOptions options, const JsonValu
       std::unique_ptr<TextCall>(new TextCall(submission, std::move(options), service)).release();
   core::RequestPtr request = core::Request::Create(*self);
   const ApiError error = self->Prepare(submission, body, text, *request);
+  if (error.ok() && request->model.follows_rules()) [[unlikely]]
+    http::DirectRequest(service, submission.exchange->head(), *request);
   self->exchange_ = std::move(submission.exchange);
   if (!error.ok()) {
     common::LogFailedInference(request->id, error.status());

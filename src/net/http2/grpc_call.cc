@@ -53,8 +53,21 @@ const net::PeerIdentity* GrpcCall::peer_identity() const { return host_->peer_id
 
 void GrpcCall::Send(GrpcMessagePtr message) { Order(std::move(message), GrpcOrder::kSend); }
 
+void GrpcCall::SendAndFinish(GrpcMessagePtr message, GrpcTrailers trailers) {
+  message->order.trailers = std::make_unique<const GrpcTrailers>(std::move(trailers));
+  SendAndFinish(std::move(message));
+}
+
 void GrpcCall::SendAndFinish(GrpcMessagePtr message) {
   Order(std::move(message), GrpcOrder::kSend | GrpcOrder::kFinish);
+}
+
+void GrpcCall::Finish(GrpcStatus status, std::string_view text, GrpcTrailers trailers) {
+  GrpcMessagePtr message = GrpcMessage::Create();
+  message->order.trailers = std::make_unique<const GrpcTrailers>(std::move(trailers));
+  message->order.status_code = static_cast<int>(status);
+  message->order.status_text = text;
+  Order(std::move(message), GrpcOrder::kFinish);
 }
 
 void GrpcCall::Finish(GrpcStatus status, std::string_view text) {

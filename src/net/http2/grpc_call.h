@@ -84,6 +84,8 @@ class GrpcCall {
   std::string_view path() const { return head_->path(); }
   // Returns the first metadata value of that lower-case name, empty if absent.
   std::string_view Metadata(std::string_view name) const { return head_->Find(name); }
+  // Whether there is such metadata as endpoint-load-metrics-format; known without a search.
+  bool wants_load() const { return head_->wants_load(); }
   size_t metadata_count() const { return head_->count(); }
   std::pair<std::string_view, std::string_view> metadata(size_t i) const { return head_->at(i); }
   std::optional<base::TimePoint> deadline() const { return deadline_; }
@@ -108,8 +110,12 @@ class GrpcCall {
   void Send(GrpcMessagePtr message);
   // Sends the last message and ends the call with OK.
   void SendAndFinish(GrpcMessagePtr message);
+  // The same with trailers.
+  void SendAndFinish(GrpcMessagePtr message, GrpcTrailers trailers);
   // Ends the call. Only the first end counts.
   void Finish(GrpcStatus status, std::string_view text);
+  // The same with trailers.
+  void Finish(GrpcStatus status, std::string_view text, GrpcTrailers trailers);
   // Ends the call without the messages that are not on their way yet; OnCancelled follows.
   void Abort(GrpcStatus status, std::string_view text);
   // Reports that the frontend is done with `bytes` of this call's messages. A connection whose

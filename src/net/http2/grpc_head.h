@@ -34,6 +34,8 @@ class GrpcHead {
   std::optional<net::Compression> encoding() const { return encoding_; }
   // The compression that the client accepts for responses.
   net::Compression accepted() const { return accepted_; }
+  // Whether the client asks for the server's load (endpoint-load-metrics-format).
+  bool wants_load() const { return wants_load_; }
 
  private:
   friend class GrpcHeadReader;
@@ -57,6 +59,7 @@ class GrpcHead {
   Span path_;
   bool is_post_ = false;
   bool has_grpc_type_ = false;
+  bool wants_load_ = false;
   int64_t content_length_ = -1;
   std::optional<net::Compression> encoding_ = net::Compression::kIdentity;
   net::Compression accepted_ = net::Compression::kIdentity;

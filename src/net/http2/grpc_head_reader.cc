@@ -221,6 +221,8 @@ void GrpcHeadReader::Note(std::string_view name, std::string_view value) {
     new_->accepted_ = ListContains(value, "gzip")      ? net::Compression::kGzip
                       : ListContains(value, "deflate") ? net::Compression::kDeflate
                                                        : net::Compression::kIdentity;
+  } else if (name == "endpoint-load-metrics-format") {
+    new_->wants_load_ = true;
   }
 }
 

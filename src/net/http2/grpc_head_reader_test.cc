@@ -70,6 +70,14 @@ TEST_F(GrpcHeadReaderTest, PicksOutWhatGrpcNeeds) {
   EXPECT_EQ(head->at(0), std::pair(std::string_view("te"), std::string_view("trailers")));
 }
 
+TEST_F(GrpcHeadReaderTest, NotesWhoAsksForTheLoad) {
+  EXPECT_FALSE(Read(Call())->wants_load());
+  const auto head = Read(Call({{"endpoint-load-metrics-format", "bin"}}));
+  EXPECT_TRUE(head->wants_load());
+  EXPECT_EQ(head->Find("endpoint-load-metrics-format"), "bin");
+  EXPECT_FALSE(Read(Call())->wants_load());
+}
+
 TEST_F(GrpcHeadReaderTest, DetectsRequestsThatAreNotGrpc) {
   EXPECT_FALSE(Read(Call({{":method", "PUT"}}))->is_post());
   EXPECT_FALSE(Read(Call({{"content-type", "text/html"}}))->has_grpc_type());

@@ -98,6 +98,7 @@ void GrpcOrder::Clear() {
   status_code = 0;
   credit = 0;
   status_text.clear();
+  trailers.reset();
   stream = nullptr;
 }
 

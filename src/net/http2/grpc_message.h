@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -26,6 +27,10 @@ using GrpcMessagePtr = std::unique_ptr<GrpcMessage, GrpcMessageDeleter>;
 
 struct GrpcStream;
 
+// Metadata at the end of a call: lower-case names, and values that are valid in HTTP fields. The
+// value of a name that ends with "-bin" is base64.
+using GrpcTrailers = std::vector<std::pair<std::string, std::string>>;
+
 // What a stream has to do with the message that carries the order. Only for GrpcCall and the
 // connection.
 struct GrpcOrder {
@@ -38,7 +43,8 @@ struct GrpcOrder {
   int status_code = 0;
   size_t credit = 0;
   std::string status_text;
-  GrpcStream* stream = nullptr;  // holds a reference
+  std::unique_ptr<const GrpcTrailers> trailers;  // null: none, as nearly always
+  GrpcStream* stream = nullptr;                  // holds a reference
 };
 
 // Thread-compatible. Belongs to its writer until it is passed to GrpcCall::Send.

@@ -323,9 +323,7 @@ void GrpcSession::Apply(GrpcMessagePtr message) {
     return Fail(stream, static_cast<GrpcStatus>(order.status_code), order.status_text);
   }
   if (kinds & GrpcOrder::kFinish) {
-    stream.is_finished = true;
-    stream.status_code = order.status_code;
-    stream.status_text = order.status_text;
+    stream.SetEnd(order);
   }
   if (kinds & GrpcOrder::kSend) stream.output.Push(std::move(message));
   if (kinds & (GrpcOrder::kSend | GrpcOrder::kFinish)) Respond(stream);
@@ -339,7 +337,8 @@ void GrpcSession::Respond(GrpcStream& stream) {
   stream.has_response = true;
   int result;
   if (stream.is_finished && stream.output.empty()) {
-    result = SubmitStatus(session_, stream.id, stream.status_code, stream.status_text);
+    result = SubmitStatus(session_, stream.id, stream.status_code, stream.status_text,
+                          stream.trailers.get());
   } else {
     nghttp2_data_provider provider;
     provider.source.ptr = &stream;
@@ -356,7 +355,8 @@ ssize_t GrpcSession::OnReadData(GrpcStream& stream, size_t limit, uint32_t* flag
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (stream.is_finished && length == queued) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    SubmitTrailers(session_, stream.id, stream.status_code, stream.status_text);
+    SubmitTrailers(session_, stream.id, stream.status_code, stream.status_text,
+                   stream.trailers.get());
   }
   return static_cast<ssize_t>(length);
 }

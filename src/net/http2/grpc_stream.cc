@@ -31,6 +31,13 @@ void GrpcStream::ReportReturned() {
   if (is_closed) ReportDone();
 }
 
+void GrpcStream::SetEnd(GrpcOrder& order) {
+  is_finished = true;
+  status_code = order.status_code;
+  status_text = order.status_text;
+  trailers = std::move(order.trailers);
+}
+
 void GrpcStream::Recycle() {
   host_ = nullptr;
   head_.reset();
@@ -51,6 +58,7 @@ void GrpcStream::Recycle() {
   was_cancelled = false;
   status_code = 0;
   status_text.clear();
+  trailers.reset();
   assembler.Recycle();
   input.Recycle();
 }

@@ -32,6 +32,8 @@ struct GrpcStream final : GrpcCall {
 
   // Whether the client's messages are not needed any more.
   bool ignores_input() const { return is_rejected || is_finished; }
+  // Notes the end of the call, as `order` has it.
+  void SetEnd(GrpcOrder& order);
   // Reports the cancellation to the frontend, once. While a worker is in one of the call's events,
   // ReportReturned does it later.
   void ReportCancel();
@@ -61,6 +63,7 @@ struct GrpcStream final : GrpcCall {
   bool was_cancelled = false;  // OnCancelled was called
   int status_code = 0;
   std::string status_text;
+  std::unique_ptr<const GrpcTrailers> trailers;  // of its end; null: none
   MessageAssembler assembler;
   CallInput input;
   SendQueue output;

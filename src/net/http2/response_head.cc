@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http2/response_head.h"
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "http2/grpc_wire.h"
 
@@ -40,13 +42,28 @@ class StatusHeaders {
 
 constexpr std::string_view kOkStatus = "0";
 
+// Appends `more`, which is not null, to the first fields of a block.
+std::vector<nghttp2_nv> WithTrailers(std::span<const nghttp2_nv> first, const GrpcTrailers& more) {
+  std::vector<nghttp2_nv> fields(first.begin(), first.end());
+  for (const auto& [name, value] : more) {
+    nghttp2_nv& field = fields.emplace_back(StaticHeader(name, value));
+    field.flags = NGHTTP2_NV_FLAG_NO_INDEX;
+  }
+  return fields;
+}
+
 }  // namespace
 
-int SubmitStatus(nghttp2_session* session, int32_t stream_id, int code, std::string_view text) {
+int SubmitStatus(nghttp2_session* session, int32_t stream_id, int code, std::string_view text,
+                 const GrpcTrailers* more) {
   const StatusHeaders status(code, text);
   nghttp2_nv headers[4] = {StaticHeader(":status", "200"),
                            StaticHeader("content-type", "application/grpc")};
   const size_t count = 2 + status.AddTo(headers + 2);
+  if (more != nullptr) [[unlikely]] {
+    const std::vector<nghttp2_nv> all = WithTrailers({headers, count}, *more);
+    return nghttp2_submit_response(session, stream_id, all.data(), all.size(), nullptr);
+  }
   return nghttp2_submit_response(session, stream_id, headers, count, nullptr);
 }
 
@@ -63,14 +80,19 @@ int SubmitHead(nghttp2_session* session, int32_t stream_id, net::Compression enc
   return nghttp2_submit_response(session, stream_id, headers, count, &provider);
 }
 
-int SubmitTrailers(nghttp2_session* session, int32_t stream_id, int code, std::string_view text) {
-  if (code == 0 && text.empty()) {
+int SubmitTrailers(nghttp2_session* session, int32_t stream_id, int code, std::string_view text,
+                   const GrpcTrailers* more) {
+  if (code == 0 && text.empty() && more == nullptr) {
     const nghttp2_nv ok = StaticHeader("grpc-status", kOkStatus);
     return nghttp2_submit_trailer(session, stream_id, &ok, 1);
   }
   const StatusHeaders status(code, text);
   nghttp2_nv headers[2];
   const size_t count = status.AddTo(headers);
+  if (more != nullptr) [[unlikely]] {
+    const std::vector<nghttp2_nv> all = WithTrailers({headers, count}, *more);
+    return nghttp2_submit_trailer(session, stream_id, all.data(), all.size());
+  }
   return nghttp2_submit_trailer(session, stream_id, headers, count);
 }
 

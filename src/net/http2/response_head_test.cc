@@ -55,6 +55,25 @@ class ResponseHeadTest : public testing::Test {
   int32_t id_ = 0;
 };
 
+TEST_F(ResponseHeadTest, FurtherTrailersFollowTheStatus) {
+  const GrpcTrailers more = {{"grpc-retry-pushback-ms", "250"}};
+  EXPECT_EQ(SubmitStatus(session_, id_, 14, "busy", &more), 0);
+  const Fields fields = Response();
+  EXPECT_EQ(fields.at("grpc-status"), "14");
+  EXPECT_EQ(fields.at("grpc-retry-pushback-ms"), "250");
+}
+
+TEST_F(ResponseHeadTest, FurtherTrailersFollowMessages) {
+  const GrpcTrailers more = {{"load-bin", "AAE="}};
+  const std::function<void()> submit = [this, &more] {
+    EXPECT_EQ(SubmitTrailers(session_, id_, 0, "", &more), 0);
+  };
+  EXPECT_EQ(SubmitHead(session_, id_, net::Compression::kIdentity, Provider(submit)), 0);
+  const Fields fields = Response();
+  EXPECT_EQ(fields.at("grpc-status"), "0");
+  EXPECT_EQ(fields.at("load-bin"), "AAE=");
+}
+
 TEST_F(ResponseHeadTest, AStatusAloneIsHeadersAndTrailersAtOnce) {
   EXPECT_EQ(SubmitStatus(session_, id_, 5, "no such model: \xc3\xa4"), 0);
   EXPECT_EQ(Response(), (Fields{{":status", "200"},

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the outputs of two answers to one request.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "tensor/data_type.h"
+#include "tensor/shape.h"
+
+namespace nereid::engine {
+
+// An output of an answer; `buffer` keeps `data`.
+struct AnswerOutput {
+  std::string name;
+  tensor::DataType type = tensor::DataType::kInvalid;
+  tensor::Shape shape;
+  std::span<const std::byte> data;
+  base::BufferRef buffer;
+};
+using Answer = std::vector<AnswerOutput>;
+
+// Returns how `b` differs from `a`, in words; empty if it does not: it has the same outputs, in any
+// order, of the same types and shapes. Numbers may differ by `tolerance`, floating-point numbers
+// beyond 1 by that part of the larger one; a NaN equals a NaN, and elements of BYTES and BOOL are
+// equal only if all their bytes are.
+std::string Difference(const Answer& a, const Answer& b, double tolerance);
+
+}  // namespace nereid::engine

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What responses over gRPC tell balancers and clients of the server's load: ORCA reports, and when to try again."""
+
+import concurrent.futures
+
+import grpc
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from harness import models
+from harness import server as servers
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+
+pytestmark = pytest.mark.newer  # ours
+
+FORMAT = "endpoint-load-metrics-format"
+
+
+def orca_report():
+    """The class of xds.data.orca.v3.OrcaLoadReport, of which only the field in use is declared."""
+    file = descriptor_pb2.FileDescriptorProto(name="orca.proto", package="xds.data.orca.v3", syntax="proto3")
+    message = file.message_type.add(name="OrcaLoadReport")
+    entry = message.nested_type.add(name="NamedMetricsEntry")
+    entry.options.map_entry = True
+    field = descriptor_pb2.FieldDescriptorProto
+    entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
+    entry.field.add(name="value", number=2, type=field.TYPE_DOUBLE, label=field.LABEL_OPTIONAL)
+    message.field.add(
+        name="named_metrics", number=8, type=field.TYPE_MESSAGE, label=field.LABEL_REPEATED,
+        type_name=".xds.data.orca.v3.OrcaLoadReport.NamedMetricsEntry",
+    )  # fmt: skip
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("xds.data.orca.v3.OrcaLoadReport"))
+
+
+def parameter(key, value):
+    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+
+
+@pytest.fixture(scope="module")
+def server(require_server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("loads")
+    models.write_model(folder, "m", models.identity_config("FP32", [2]))
+    adaptive = parameter("execute_delay_ms", 100) + parameter("adaptive_concurrency", "true")
+    models.write_model(folder, "adaptive", models.identity_config("FP32", [2]) + adaptive)
+    with servers.running(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def stub(server):
+    with grpc.insecure_channel(server.grpc) as channel:
+        yield service_pb2_grpc.GRPCInferenceServiceStub(channel)
+
+
+def request(model="m"):
+    tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
+    tensor.set_data_from_numpy(np.zeros(2, np.float32))
+    return service_pb2.ModelInferRequest(
+        model_name=model, inputs=[tensor._get_tensor()], raw_input_contents=[tensor._get_content()]
+    )
+
+
+def trailers(call):
+    return dict(call.trailing_metadata())
+
+
+def read(report):
+    """The named metrics of a serialized report."""
+    return dict(orca_report().FromString(report).named_metrics)
+
+
+def test_a_call_gets_the_report_that_it_asks_for(stub):
+    _, call = stub.ModelInfer.with_call(request(), metadata=[(FORMAT, "bin")])
+    named = read(trailers(call)["endpoint-load-metrics-bin"])
+    assert set(named) == {"requests_in_flight", "queue_oldest_seconds"}
+    assert named["requests_in_flight"] >= 1  # this one
+    assert named["queue_oldest_seconds"] >= 0
+
+
+@pytest.mark.parametrize("wanted", [None, "json", "text", "xml", ""])
+def test_who_asks_for_nothing_or_for_what_is_not_there_gets_nothing(stub, wanted):
+    _, call = stub.ModelInfer.with_call(request(), metadata=[(FORMAT, wanted)] if wanted is not None else None)
+    assert [name for name in trailers(call) if "load" in name] == []
+
+
+def test_a_stream_gets_the_report_at_its_end(stub):
+    call = stub.ModelStreamInfer(iter([request(), request()]), metadata=[(FORMAT, "bin")])
+    assert len(list(call)) == 2
+    assert "queue_oldest_seconds" in read(trailers(call)["endpoint-load-metrics-bin"])
+
+
+def test_an_overloaded_model_says_when_to_try_again(stub):
+    def ask():
+        try:
+            stub.ModelInfer(request("adaptive"))
+        except grpc.RpcError as error:
+            return error
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(60) as pool:
+        refused = [error for error in pool.map(lambda _: ask(), range(60)) if error is not None]
+    assert refused
+    for error in refused:
+        assert error.code() == grpc.StatusCode.UNAVAILABLE
+        assert int(trailers(error)["grpc-retry-pushback-ms"]) >= 1
