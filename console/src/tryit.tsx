@@ -6,8 +6,9 @@ import type { ModelConfig, ModelMetadata, TensorMetadata } from './api.ts';
 import { milliseconds, number, shape } from './format.ts';
 import { groupByName, readIndex, stateOf } from './models.tsx';
 import { PictureInput } from './picture.tsx';
-import { BODY_FILE, LANGUAGES, isLong, snippet } from './snippets.ts';
+import { BODY_FILE, LANGUAGES, isLong, snippet, toGenerate } from './snippets.ts';
 import type { Call, InferBody, Language } from './snippets.ts';
+import { Responses, useStream } from './responses.tsx';
 import { asPicture, fillText, firstShape, makeTensor, parseClass, parseShape, topScores, whyNot } from './tensors.ts';
 import type { ClassScore, Scalar } from './tensors.ts';
 import { Bars, Code, Notice, Pending, explain, linkTo, useLoaded } from './ui.tsx';
@@ -208,11 +209,14 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [refusal, setRefusal] = useState('');
   const { body, errors } = readForm(metadata, config, fields, parameters);
-  const path = `${modelPath(metadata.name)}/infer`;
+  const isDecoupled = Boolean(config.model_transaction_policy?.decoupled);
+  const stream = useStream();
+  const path = `${modelPath(metadata.name)}/${isDecoupled ? 'generate_stream' : 'infer'}`;
   const isComplete = Object.keys(errors).length === 0;
   const run = async () => {
     setShows(true);
     if (!isComplete) return;
+    if (isDecoupled) return stream.start(path, toGenerate(body));
     setSending(true);
     setRefusal('');
     const start = performance.now();
@@ -235,6 +239,12 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
           void run();
         }}
       >
+        {isDecoupled && (
+          <Notice kind="info">
+            {metadata.name} is decoupled: it answers a request any number of times. The request goes to generate_stream, which takes values without
+            their shape.
+          </Notice>
+        )}
         {metadata.inputs.map((input) => (
           <InputField
             key={input.name}
@@ -252,9 +262,14 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
         </details>
         {shows && errors['parameters'] && <p class="field-error">{errors['parameters']}</p>}
         <div class="actions">
-          <button type="submit" class="primary" disabled={isSending}>
-            {isSending ? 'Sending…' : 'Send the request'}
+          <button type="submit" class="primary" disabled={isSending || stream.isOpen}>
+            {isSending || stream.isOpen ? 'Sending…' : 'Send the request'}
           </button>
+          {stream.isOpen && (
+            <button type="button" onClick={stream.stop}>
+              Stop
+            </button>
+          )}
         </div>
       </form>
       <div>
@@ -266,10 +281,11 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
             </p>
           )}
         </div>
+        {isDecoupled && <Responses stream={stream} />}
         {answer?.outputs.map((output) => (
           <OutputView key={output.name} output={output} />
         ))}
-        {isComplete && <Snippets call={{ base: location.origin + root, path, body, needsKey: Boolean(readKey()) }} />}
+        {isComplete && <Snippets call={{ base: location.origin + root, path, body: isDecoupled ? toGenerate(body) : body, needsKey: Boolean(readKey()), isStream: isDecoupled }} />}
       </div>
     </div>
   );
@@ -281,13 +297,6 @@ function Chosen({ name }: { name: string }) {
     [name],
   );
   const [metadata, config] = loaded.value ?? [];
-  if (config?.model_transaction_policy?.decoupled) {
-    return (
-      <Notice kind="info">
-        {name} is decoupled: it answers a request any number of times, which this form cannot show. Use gRPC or generate_stream.
-      </Notice>
-    );
-  }
   return (
     <>
       <Pending of={loaded} />

@@ -29,6 +29,9 @@ class CachingScheduler final : public core::Scheduler {
   }
   size_t SequenceCount() override { return scheduler_->SequenceCount(); }
   core::SchedulerLoad ReadLoad() override { return scheduler_->ReadLoad(); }
+  std::optional<core::SequencesReading> ReadSequences(size_t most) override {
+    return scheduler_->ReadSequences(most);
+  }
   bool Stop(base::TimePoint deadline) override;
 
  private:

@@ -54,6 +54,7 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   bool WaitForSequences(base::TimePoint deadline) override;
   size_t SequenceCount() override;
   core::SchedulerLoad ReadLoad() override;
+  std::optional<core::SequencesReading> ReadSequences(size_t most) override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
   // Sequences keep their slots.
