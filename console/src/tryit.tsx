@@ -9,7 +9,7 @@ import { PictureInput } from './picture.tsx';
 import { BODY_FILE, LANGUAGES, isLong, snippet, toGenerate } from './snippets.ts';
 import type { Call, InferBody, Language } from './snippets.ts';
 import { Responses, useStream } from './responses.tsx';
-import { asPicture, fillText, firstShape, makeTensor, parseClass, parseShape, topScores, whyNot } from './tensors.ts';
+import { asPicture, fillText, firstShape, fitShape, makeTensor, parseClass, parseShape, parseValues, topScores, whyNot } from './tensors.ts';
 import type { ClassScore, Scalar } from './tensors.ts';
 import { Bars, Code, Notice, Pending, explain, linkTo, useLoaded } from './ui.tsx';
 
@@ -46,6 +46,15 @@ function InputField(props: { input: TensorMetadata; isOptional: boolean; field: 
     }
     onChange({ ...field, shape: shape(dims), values: fillText(input.datatype, dims, kind) });
   };
+  // Who types values need not count them.
+  const shapeFor = (values: string) => {
+    try {
+      const fitting = fitShape(parseShape(field.shape, input.shape), input.shape, parseValues(values, input.datatype).length);
+      return fitting ? shape(fitting) : field.shape;
+    } catch {
+      return field.shape;
+    }
+  };
   return (
     <fieldset class="card">
       <legend>
@@ -68,7 +77,7 @@ function InputField(props: { input: TensorMetadata; isOptional: boolean; field: 
         value={field.values}
         aria-invalid={error !== ''}
         aria-describedby={error ? `${id}-error` : undefined}
-        onInput={(event) => onChange({ ...field, values: event.currentTarget.value, isSent: true })}
+        onInput={(event) => onChange({ ...field, shape: shapeFor(event.currentTarget.value), values: event.currentTarget.value, isSent: true })}
       />
       <div class="actions">
         {(['zeros', 'ones', 'random'] as const).map((kind) => (

@@ -55,7 +55,7 @@ const PAGES = [
   }],
   ['trace', '#/traces', async (page) => {
     await page.getByLabel('Model').selectOption('pipeline');
-    await page.getByRole('link', { name: /^Trace/ }).first().click();
+    await page.getByRole('link', { name: /^Trace \d/ }).first().click();
     await page.getByText('the model runs').first().waitFor();
   }],
   ['logs', '#/logs', async (page) => {
