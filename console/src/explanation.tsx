@@ -58,7 +58,7 @@ export function Explanation({ name }: { name: string }) {
                 <td>
                   {one.from}
                   {one.line > 0 && !one.written && `, line ${one.line}`}
-                  {one.written && <span class="muted">{` (line ${one.line} of the file says ${one.written})`}</span>}
+                  {one.written && <span class="muted">{` (${one.line ? `line ${one.line} of the file` : 'the file'} says ${one.written})`}</span>}
                 </td>
               </tr>
             ))}

@@ -33,6 +33,16 @@ function useMessages(isPaused: boolean) {
 
 const LEVEL_CLASS: Record<Level, string> = { error: 'bad', warning: 'busy', info: 'off', verbose: 'off' };
 
+/** A table of several lines keeps its form, and scrolls by itself. */
+function Text({ message }: { message: Message }) {
+  if (!message.text.includes('\n')) return <>{message.text}</>;
+  return (
+    <pre tabIndex={0} role="region" aria-label={`Message ${message.id}`}>
+      {message.text}
+    </pre>
+  );
+}
+
 export function Logs({ model: first }: { model: string }) {
   const [isPaused, setPaused] = useState(false);
   const { messages, news } = useMessages(isPaused);
@@ -90,7 +100,9 @@ export function Logs({ model: first }: { model: string }) {
               <td>
                 <span class={`state ${LEVEL_CLASS[message.level]}`}>{message.level}</span>
               </td>
-              <td class="message">{message.text}</td>
+              <td class="message">
+                <Text message={message} />
+              </td>
               <td class="muted nowrap">{message.source}</td>
             </tr>
           ))}

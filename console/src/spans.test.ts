@@ -38,7 +38,7 @@ test('a request has its phases behind it, and what the protocol did around it', 
       ['inputs are made ready', 1, 13, 14],
       ['the model runs', 1, 14, 19],
       ['outputs are collected', 1, 19, 20],
-      ['infer response complete', 0, 20, null],
+      ['a response is complete', 0, 20, null],
       ['the response is sent (HTTP)', 0, 22, 30],
     ],
   );

@@ -43,6 +43,9 @@ const TRANSFERS: Record<string, string> = {
   GRPC_SEND: 'the response is sent (gRPC)',
 };
 
+/** Moments that stand by themselves. */
+const MOMENTS: Record<string, string> = { INFER_RESPONSE_COMPLETE: 'a response is complete' };
+
 const lower = (name: string) => name.toLowerCase().replaceAll('_', ' ');
 
 /** What is neither a request nor one of its phases: pairs NAME_START and NAME_END, and single moments. */
@@ -58,7 +61,7 @@ function others(request: TracedRequest, depth: number): Span[] {
       open.delete(stem);
       continue;
     }
-    const span: Span = { label: TRANSFERS[stem] ?? lower(stem), kind: TRANSFERS[stem] ? 'transfer' : 'other', depth, start: ns, end: null, model: '' };
+    const span: Span = { label: TRANSFERS[stem] ?? MOMENTS[stem] ?? lower(stem), kind: TRANSFERS[stem] ? 'transfer' : 'other', depth, start: ns, end: null, model: '' };
     if (name.endsWith('_START')) open.set(stem, span);
     spans.push(span);
   }
@@ -98,7 +101,10 @@ export function spansOf(trace: Trace): Span[] {
         const inner = own ? depth + 1 : depth;
         const parts = [...phases(request, inner)].sort((a, b) => a.start - b.start);
         const children = list(trace.requests.filter((one) => one.parent_id === request.id), inner, seen);
-        const [early, late] = [others(request, depth).filter((span) => !own || span.start < own.start), others(request, depth).filter((span) => own && span.start >= own.start)];
+        // What the protocol does before is first, also where clocks show no difference.
+        const around = others(request, depth);
+        const isEarly = (span: Span) => !own || span.start <= own.start;
+        const [early, late] = [around.filter(isEarly), around.filter((span) => !isEarly(span))];
         return [...early, ...(own ? [own] : []), ...parts, ...children, ...late];
       });
   return list(trace.requests.filter((request) => !request.parent_id || !known.has(request.parent_id)), 0, new Set());

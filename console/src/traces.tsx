@@ -2,7 +2,7 @@
 // The last traces, and the waterfall of one.
 import { useState } from 'preact/hooks';
 import { ask, post } from './api.ts';
-import { milliseconds, moment, number } from './format.ts';
+import { counted, milliseconds, moment, number } from './format.ts';
 import { lengthOf, slowest, spansOf } from './spans.ts';
 import type { Span, Trace } from './spans.ts';
 import { Code, Notice, Pending, Table, explain, linkTo, useLoaded } from './ui.tsx';
@@ -22,6 +22,7 @@ interface TraceList {
 }
 interface TraceSettings {
   trace_level: string[];
+  trace_count?: string;
   trace_mode?: string;
   trace_file?: string;
 }
@@ -30,9 +31,16 @@ const EVERY_MS = 3000;
 const SOME = 20;
 const FLAGS = '--trace-config triton,file=/tmp/trace.json \\\n--trace-config rate=100 \\\n--trace-config level=TIMESTAMPS\n';
 
+function stateOf(list: TraceList, settings: TraceSettings): string {
+  if (!list.is_on) return 'Traces are off at the moment.';
+  const left = Number(settings.trace_count ?? -1);
+  if (left === 0) return 'As many requests have been traced as the settings say.';
+  return left > 0 ? `Traces are on for ${counted(left, 'more request', 'more requests')}.` : 'Traces are on.';
+}
+
 /** Says how traces are taken, and takes some where the server can. */
 function TakeTraces({ list, onDone }: { list: TraceList; onDone: () => void }) {
-  const settings = useLoaded((signal) => ask<TraceSettings>('/v2/trace/setting', { signal }), [list.is_on]);
+  const settings = useLoaded((signal) => ask<TraceSettings>('/v2/trace/setting', { signal }), [], EVERY_MS);
   const [result, setResult] = useState<{ kind: 'good' | 'error'; text: string } | null>(null);
   const take = async () => {
     try {
@@ -58,10 +66,8 @@ function TakeTraces({ list, onDone }: { list: TraceList; onDone: () => void }) {
   return (
     <>
       <p>
-        {list.is_on
-          ? 'Traces are on. '
-          : 'Traces are off at the moment. '}
-        <a href={linkTo('settings')}>The settings</a> say which requests are traced.
+        {stateOf(list, value)} <a href={linkTo('settings')}>The settings</a> say which requests are traced; this button changes them for the whole
+        server.
       </p>
       <div class="actions">
         <button type="button" onClick={() => void take()}>
@@ -110,7 +116,7 @@ export function Traces() {
               {found.length} of {traces.length} traces
             </p>
           </div>
-          <Table label="Traces" head={['Trace', 'Model', 'Duration', 'When', 'Requests', 'Id']}>
+          <Table label="Traces" head={['Trace', 'Model', 'Duration', 'When', 'Requests in it', 'Request id']} isPlain>
             {found.map((trace) => (
               <tr key={trace.id}>
                 <th scope="row">

@@ -380,11 +380,23 @@ RecentLog& Recent() {
   return *recent;
 }
 
+// Returns `message` as valid UTF-8 and without control characters, but with its lines.
+std::string ShownLines(std::string_view message) {
+  std::string shown;
+  for (;;) {
+    const size_t end = message.find('\n');
+    AppendVisible(shown, message.substr(0, end));
+    if (end == std::string_view::npos) return shown;
+    shown += '\n';
+    message.remove_prefix(end + 1);
+  }
+}
+
 void Keep(LogLevel level, const char* file, int line, std::string_view message) {
   if (!keeps_recent.load(std::memory_order_relaxed)) return;  // lone setting
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  Recent().Add(level, fmt::format("{}:{}", BaseName(file), line), message,
+  Recent().Add(level, fmt::format("{}:{}", BaseName(file), line), ShownLines(message),
                static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000);
 }
 

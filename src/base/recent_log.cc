@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/recent_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nereid::base {
@@ -8,8 +9,11 @@ namespace nereid::base {
 void RecentLog::Add(LogLevel level, std::string source, std::string_view text, int64_t unix_ms) {
   constexpr std::string_view kCutMark = "... (cut)";
   RecentMessage message{.unix_ms = unix_ms, .level = level, .source = std::move(source)};
-  message.text = text.substr(0, kMostTextBytes);
-  if (text.size() > kMostTextBytes) message.text += kCutMark;
+  size_t size = std::min(text.size(), kMostTextBytes);
+  // No character is cut in two.
+  while (size > 0 && size < text.size() && (text[size] & 0xC0) == 0x80) --size;
+  message.text = text.substr(0, size);
+  if (size < text.size()) message.text += kCutMark;
   MutexLock lock(mutex_);
   message.id = ++last_id_;
   bytes_ += SizeOf(message);

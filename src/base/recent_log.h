@@ -20,15 +20,15 @@ struct RecentMessage {
   int64_t unix_ms = 0;
   LogLevel level = LogLevel::kInfo;
   std::string source;  // "engine.cc:12"
-  std::string text;    // as it was logged, whatever bytes these are; long ones are cut
+  std::string text;    // valid UTF-8; long ones are cut
 };
 
 // Thread-safe.
 class RecentLog {
  public:
   static constexpr size_t kMostMessages = 1000;
-  static constexpr size_t kMostBytes = size_t{512} << 10;  // of texts and sources
-  static constexpr size_t kMostTextBytes = 4096;           // of one message
+  static constexpr size_t kMostBytes = size_t{512} << 10;     // of texts and sources
+  static constexpr size_t kMostTextBytes = size_t{16} << 10;  // of one message
 
   // Keeps a message, instead of the oldest ones if there is no room.
   void Add(LogLevel level, std::string source, std::string_view text, int64_t unix_ms);

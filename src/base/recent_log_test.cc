@@ -52,6 +52,21 @@ TEST(RecentLog, KeepsABoundedNumberOfBytes) {
   EXPECT_TRUE(log.After(0).front().text.ends_with("x... (cut)"));
 }
 
+TEST(RecentLog, CutsNoCharacterInTwo) {
+  RecentLog log;
+  std::string text = "x";
+  while (text.size() < 2 * RecentLog::kMostTextBytes) text += "\u00e9";
+  log.Add(LogLevel::kInfo, "a.cc:1", text, 7);
+  EXPECT_TRUE(log.After(0).front().text.ends_with("\u00e9... (cut)"));
+  EXPECT_EQ(log.After(0).front().text.size() % 2, 0u);
+}
+
+TEST(RecentLog, KeepsTextThatIsValid) {
+  KeepRecentLog();
+  NEREID_LOG(kInfo, "a\xff\x1b[2J\nb");
+  EXPECT_EQ(RecentLogOfProcess().After(0).back().text, "a\\ufffd\\u001b[2J\nb");
+}
+
 TEST(RecentLog, FollowsTheLogOfTheProcessOnceItIsAsked) {
   KeepRecentLog();
   NEREID_LOG(kWarning, "a \"quoted\" warning");

@@ -63,7 +63,7 @@ class RecentTraceBuilder {
 // Thread-safe.
 class RecentTraces {
  public:
-  // A trace takes at most about 25 KB.
+  // A trace takes at most about 100 KB, and seldom more than 3.
   static constexpr size_t kMost = 100;
 
   // Keeps traces from now on.

@@ -61,7 +61,9 @@ TraceGroup::~TraceGroup() {
   base::MutexLock lock(mutex_);
   if (is_kept_) {
     const uint64_t unix_ms = ToUnix(base::NowNs()) / 1'000'000;
-    sampler_->output().recent.Add(recent_.Take(root_id_, static_cast<int64_t>(unix_ms)));
+    RecentTrace trace = recent_.Take(root_id_, static_cast<int64_t>(unix_ms));
+    // A trace of tensors alone has no times.
+    if (!trace.requests.empty()) sampler_->output().recent.Add(std::move(trace));
   }
   Pass();
 }

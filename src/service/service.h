@@ -72,8 +72,8 @@ struct ModelStatistics {
 
 // How busy one version is, for those who look every second.
 struct ModelLoad {
-  // Another one for each loaded version, and for the same version when it is loaded again. Not to
-  // be used otherwise.
+  // Tells the versions of one reading apart. After an unload, another version may get it. Not to be
+  // used otherwise.
   const void* identity = nullptr;
   core::LoadCounts counts;
 };

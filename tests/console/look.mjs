@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every page at one width and in one colour scheme: it is there, complains of nothing, fits, and can be used without
-// seeing it. WIDTH and SCHEME say which.
+// Every page at one width, which WIDTH says, in both colour schemes: it is there, complains of nothing, fits, and can be
+// used without seeing it.
 import { checkAccess, checkWidth, console_url, draw, inBrowser, infer, shoot } from './browser.mjs';
 
 const width = Number(process.env.WIDTH);
-const colorScheme = process.env.SCHEME;
 
 const PAGES = [
   ['overview', '#/', async (page) => {
@@ -77,12 +76,15 @@ async function trace(page) {
   await infer('pipeline', { name: 'image', datatype: 'FP32', shape: [2], data: [1, 2] });
 }
 
-await inBrowser({ viewport: { width, height: 900 }, colorScheme }, async (page) => {
+await inBrowser({ viewport: { width, height: 900 } }, async (page) => {
   for (const [name, hash, arrive] of PAGES) {
     await page.goto(console_url + hash);
     await arrive(page);
-    await checkAccess(page);
-    await checkWidth(page);
-    await shoot(page, `${name}-${width}-${colorScheme}`);
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      await checkAccess(page);
+      await checkWidth(page);
+      await shoot(page, `${name}-${width}-${colorScheme}`);
+    }
   }
 });

@@ -109,10 +109,9 @@ def test_what_new_users_want(server):
     run("tasks.mjs", server)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1440])
-def test_every_page(server, width, scheme):
-    run("look.mjs", server, WIDTH=str(width), SCHEME=scheme)
+def test_every_page(server, width):
+    run("look.mjs", server, WIDTH=str(width))
 
 
 def test_what_operators_do(server):
@@ -131,15 +130,46 @@ def test_without_traces(require_server, browser, tmp_path):
 
 
 def test_keys(require_server, browser, tmp_path):
-    scopes = ["metrics", "metadata", "infer"]
-    digest = hashlib.sha256(b"key-of-the-viewer").hexdigest()
+    def key(name, scopes):
+        return {"id": name, "sha256": hashlib.sha256(f"key-of-the-{name}".encode()).hexdigest(), "scopes": scopes}
+
+    viewer = key("viewer", ["metrics", "metadata", "infer"])
     keys = tmp_path / "keys.json"
-    keys.write_text(json.dumps({"keys": [{"id": "viewer", "sha256": digest, "scopes": scopes}]}))
+    keys.write_text(json.dumps({"keys": [viewer, key("operator", ["admin"])]}))
     repository = tmp_path / "models"
     models.write_model(repository, "digits", models.identity_config("FP32", [-1]))
-    args = [f"--api-keys={keys}", "--model-control-mode=explicit", "--load-model=*"]
+    args = [f"--api-keys={keys}", "--model-control-mode=explicit", "--load-model=*", "--log-verbose=2"]
     with servers.running(repository, args=args, log_dir=tmp_path) as server:
         run("keys.mjs", server)
+
+
+def explain(server, model):
+    reply = requests.get(f"http://{server.http}/ui/api/models/{model}/explanation", timeout=30)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_explanations_are_those_of_the_command(require_server, tmp_path):
+    repository = tmp_path / "models"
+    models.write_model(repository, "plain", models.identity_config("FP32", [-1], max_batch_size=4))
+    args = ["--model-control-mode=explicit", "--load-model=*"]
+    with servers.running(repository, args=args, log_dir=tmp_path) as server:
+        command = [servers.binary(), "explain", repository / "plain", "--json", f"--backend-directory={servers.backends()}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        shown = explain(server, "plain")
+        assert shown["values"] == json.loads(done.stdout)["values"]
+        assert pathlib.Path(shown["config"]) == repository / "plain/config.pbtxt"
+        assert not shown["is_changed"]
+        # The file changes, and the model does not.
+        config = repository / "plain/config.pbtxt"
+        config.write_text(config.read_text().replace("max_batch_size: 4", "max_batch_size: 8"))
+        later = explain(server, "plain")
+        assert later["is_changed"]
+        (value,) = (value for value in later["values"] if value["field"] == "max_batch_size")
+        assert (value["value"], value["written"]) == ("4", "8")
+        requests.post(f"http://{server.http}/v2/repository/models/plain/load", timeout=30).raise_for_status()
+        assert not explain(server, "plain")["is_changed"]
 
 
 def test_the_logic_of_the_page():

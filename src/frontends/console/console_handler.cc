@@ -243,8 +243,8 @@ void ConsoleHandler::SendSequences(HttpExchangePtr exchange, std::string_view na
   const auto sequences = (*model)->scheduler().ReadSequences(kMostSequences);
   if (!sequences) {
     return Refuse(std::move(exchange), 400,
-                  "model '" + std::string(name) +
-                      "' has no sequences: " + "its configuration has no sequence_batching");
+                  "the configuration of model '" + std::string(name) +
+                      "' has no sequence_batching, so there are no sequences");
   }
   SendJson(std::move(exchange), SequencesJson(**model, *sequences), kDataHeaders);
 }
