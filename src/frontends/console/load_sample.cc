@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "base/system_files.h"
 #include "observe/process_metrics.h"
@@ -87,22 +86,23 @@ std::optional<LoadSample> LoadMeter::Next(const LoadReading& reading) {
 // A model that was loaded since the last reading has begun at 0; one that was unloaded is
 // forgotten.
 void LoadMeter::MeasureModels(const LoadReading& reading, double seconds, LoadSample& sample) {
-  Models models;
-  models.reserve(reading.models.size());
+  ++readings_;
   core::LoadCounts sum;
   for (const service::ModelLoad& model : reading.models) {
     const core::LoadCounts& now = model.counts;
-    const auto known = models_.find(model.identity);
-    const core::LoadCounts before = known == models_.end() ? core::LoadCounts{} : known->second;
+    Known& known = models_[model.identity];
+    const core::LoadCounts& before = known.counts;
     sum.successes += Growth(before.successes, now.successes);
     sum.failures += Growth(before.failures, now.failures);
     sum.pending += now.pending;
     for (size_t i = 0; i < sum.request_buckets.size(); ++i) {
       sum.request_buckets[i] += Growth(before.request_buckets[i], now.request_buckets[i]);
     }
-    models.emplace(model.identity, now);
+    known = {now, readings_};
   }
-  models_ = std::move(models);
+  if (models_.size() > reading.models.size()) {
+    std::erase_if(models_, [this](const auto& one) { return one.second.reading != readings_; });
+  }
   sample.requests = static_cast<float>(static_cast<double>(sum.successes) / seconds);
   sample.errors = static_cast<float>(static_cast<double>(sum.failures) / seconds);
   sample.queued = static_cast<float>(sum.pending);

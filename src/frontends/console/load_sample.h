@@ -66,13 +66,19 @@ class LoadMeter {
   std::optional<LoadSample> Next(const LoadReading& reading);
 
  private:
-  // What was counted of each version, by its identity.
-  using Models = std::unordered_map<const void*, core::LoadCounts>;
+  // What was counted of a version, and in which reading.
+  struct Known {
+    core::LoadCounts counts;
+    uint64_t reading = 0;
+  };
+  // By identity. Most stay from reading to reading, so they are changed in place.
+  using Models = std::unordered_map<const void*, Known>;
 
   void MeasureModels(const LoadReading& reading, double seconds, LoadSample& sample);
   void MeasureMachine(const LoadReading& reading, double seconds, LoadSample& sample) const;
 
   uint64_t last_ns_ = 0;
+  uint64_t readings_ = 0;
   Models models_;
   uint64_t process_cpu_ns_ = 0;
   std::optional<observe::CpuTimes> cpu_;
