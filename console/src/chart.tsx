@@ -35,8 +35,14 @@ function times(ticks: number[]): string[] {
   return ticks.map((tick) => (isClose ? clock(tick) : hourAndMinute.format(tick * 1000)));
 }
 
+/** A colour of the style sheet as the current scheme has it: a canvas understands neither variables nor light-dark(). */
 function colorOf(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const probe = document.createElement('span');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const color = getComputedStyle(probe).color;
+  probe.remove();
+  return color;
 }
 
 function options(props: Props, width: number): uPlot.Options {

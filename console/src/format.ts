@@ -11,6 +11,11 @@ export function number(value: number | null | undefined): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** "1 request", "2 requests". */
+export function counted(count: number, one: string, many: string): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
 export function milliseconds(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
   if (value >= 1000) return `${number(value / 1000)} s`;

@@ -4,12 +4,14 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, onKey, readKey, writeKey } from './api.ts';
 import type { ServerMetadata } from './api.ts';
+import { Logs } from './logs.tsx';
 import { ModelPage } from './model.tsx';
 import { Models } from './models.tsx';
 import { Overview } from './overview.tsx';
 import { Settings } from './settings.tsx';
 import { applyTheme, readTheme } from './theme.ts';
 import type { Theme } from './theme.ts';
+import { TracePage, Traces } from './traces.tsx';
 import { TryIt } from './tryit.tsx';
 import { linkTo, useLoaded, useRoute } from './ui.tsx';
 import './style.css';
@@ -18,6 +20,8 @@ const PAGES = [
   ['', 'Overview'],
   ['models', 'Models'],
   ['try', 'Try it'],
+  ['traces', 'Traces'],
+  ['logs', 'Logs'],
   ['settings', 'Settings'],
 ] as const;
 
@@ -89,6 +93,8 @@ function Page({ route }: { route: string[] }) {
   const [page = '', name = ''] = route;
   if (page === 'models') return name ? <ModelPage key={name} name={name} /> : <Models />;
   if (page === 'try') return <TryIt name={name} />;
+  if (page === 'traces') return name ? <TracePage key={name} id={name} /> : <Traces />;
+  if (page === 'logs') return <Logs key={name} model={name} />;
   if (page === 'settings') return <Settings />;
   if (page === '') return <Overview />;
   return (

@@ -5,8 +5,11 @@ import { ask, modelPath, post } from './api.ts';
 import type { ModelConfig, ModelLoad, ModelLoads, ModelMetadata, ModelStat, TensorMetadata } from './api.ts';
 import { milliseconds, moment, number, shape } from './format.ts';
 import { Ensemble } from './ensemble.tsx';
+import { Explanation } from './explanation.tsx';
 import { quantile } from './load.ts';
 import { INDEX_EVERY_MS, groupByName, instancesOf, readIndex, reasonOf, stateOf } from './models.tsx';
+import { Sequences } from './sequences.tsx';
+import { WhereTimeGoes } from './timing.tsx';
 import { Bars, Code, Confirm, Notice, Pending, State, Table, explain, linkTo, useLoaded } from './ui.tsx';
 
 type Verb = 'load' | 'unload' | 'reload';
@@ -195,6 +198,7 @@ function Load({ load, bounds, stat }: { load: ModelLoad; bounds: number[]; stat:
 
 /** All that is known of the version that requests reach by default. */
 function Details({ name }: { name: string }) {
+  const [isExplained, setExplained] = useState(false);
   const metadata = useLoaded((signal) => ask<ModelMetadata>(modelPath(name), { signal }), [name]);
   const config = useLoaded((signal) => ask<ModelConfig>(`${modelPath(name)}/config`, { signal }), [name]);
   const stats = useLoaded(
@@ -236,6 +240,9 @@ function Details({ name }: { name: string }) {
               </>
             )}
           </dl>
+          <p class="muted">
+            In a shape, -1 stands for any number{conf?.max_batch_size ? '; the first number is how many examples a request has' : ''}.
+          </p>
           <div class="columns">
             <Tensors label="Inputs" tensors={meta.inputs} config={conf} />
             <Tensors label="Outputs" tensors={meta.outputs} config={conf} />
@@ -243,6 +250,8 @@ function Details({ name }: { name: string }) {
         </>
       )}
       {conf?.ensemble_scheduling && <Ensemble config={conf} />}
+      {conf?.sequence_batching && <Sequences name={name} />}
+      {statistics && <WhereTimeGoes stats={statistics.model_stats} steps={conf?.ensemble_scheduling?.step.map((step) => step.model_name) ?? []} />}
       <h2>Statistics</h2>
       <Pending of={stats} />
       {(statistics?.model_stats ?? []).map((stat) => {
@@ -257,6 +266,12 @@ function Details({ name }: { name: string }) {
       <h2>Configuration</h2>
       <p class="muted">As it is in force: what the file leaves out is filled in by the backend and by defaults.</p>
       <Pending of={config} />
+      {conf && (
+        <details onToggle={(event) => event.currentTarget.open && setExplained(true)}>
+          <summary>Show where each value comes from</summary>
+          {isExplained && <Explanation name={name} />}
+        </details>
+      )}
       {conf && (
         <details>
           <summary>Show the configuration</summary>
@@ -283,6 +298,11 @@ export function ModelPage({ name }: { name: string }) {
       <Pending of={index} />
       {index.value && !model && <Notice kind="error">There is no model of this name in the repositories, or this key may not see it.</Notice>}
       {reason && <Notice kind={state === 'READY' ? 'info' : 'error'}>{reason}</Notice>}
+      {model && (
+        <p>
+          <a href={linkTo('logs', name)}>What the log says of {name}</a>
+        </p>
+      )}
       {model && <Actions name={name} isLoaded={state === 'READY'} onDone={index.reload} />}
       {state === 'READY' && <Details name={name} />}
     </>

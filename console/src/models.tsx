@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { ask, modelPath, post } from './api.ts';
 import type { IndexEntry, ModelConfig, ModelLoads, ModelStat } from './api.ts';
 import { milliseconds, number } from './format.ts';
+import { quantile } from './load.ts';
 import { Pending, State, Table, linkTo, useLoaded } from './ui.tsx';
 
 const MOST_ROWS = 50;
@@ -68,6 +69,50 @@ function PlatformCells({ name, isReady }: { name: string; isReady: boolean }) {
   );
 }
 
+/** What the statistics of all versions of a model say together. */
+interface Sum {
+  count: number;
+  failed: number;
+  queued: number;
+  mean: number | null;
+  p99: number | null;
+}
+function sumsOf(stats: ModelStat[], loads: ModelLoads | undefined): Map<string, Sum> {
+  const counts = new Map<string, { count: number; ns: number; failed: number; queued: number; buckets: number[] }>();
+  const of = (name: string) => {
+    const sum = counts.get(name) ?? { count: 0, ns: 0, failed: 0, queued: 0, buckets: [] };
+    counts.set(name, sum);
+    return sum;
+  };
+  for (const stat of stats) {
+    const sum = of(stat.name);
+    sum.count += stat.inference_stats.success?.count ?? 0;
+    sum.ns += stat.inference_stats.success?.ns ?? 0;
+    sum.failed += stat.inference_stats.fail?.count ?? 0;
+  }
+  for (const load of loads?.models ?? []) {
+    const sum = of(load.name);
+    sum.queued += load.pending;
+    load.request.forEach((count, i) => (sum.buckets[i] = (sum.buckets[i] ?? 0) + count));
+  }
+  return new Map(
+    [...counts].map(([name, { count, ns, failed, queued, buckets }]) => [
+      name,
+      { count, failed, queued, mean: count ? ns / count / 1e6 : null, p99: quantile(loads?.bounds_ms ?? [], buckets, 0.99) },
+    ]),
+  );
+}
+
+const NO_SUM: Sum = { count: 0, failed: 0, queued: 0, mean: null, p99: null };
+type Order = 'name' | 'count' | 'failed' | 'queued' | 'mean' | 'p99';
+const COLUMNS: [Order, string][] = [
+  ['count', 'Answered'],
+  ['failed', 'Failed'],
+  ['queued', 'Waiting'],
+  ['mean', 'Mean latency'],
+  ['p99', '99 %'],
+];
+
 export function Models() {
   const index = useLoaded(readIndex, [], INDEX_EVERY_MS);
   const stats = useLoaded(
@@ -76,18 +121,15 @@ export function Models() {
     5000,
   );
   const [wanted, setWanted] = useState('');
+  const [isProblem, setProblem] = useState(false);
+  const [order, setOrder] = useState<Order>('name');
   const [most, setMost] = useState(MOST_ROWS);
   const models = groupByName(index.value ?? []);
-  const found = models.filter((model) => model.name.toLowerCase().includes(wanted.toLowerCase()));
+  const found = models.filter((model) => model.name.toLowerCase().includes(wanted.toLowerCase()) && (!isProblem || reasonOf(model) !== ''));
   const [statistics, loads] = stats.value ?? [];
-  const sums = (name: string) => {
-    const all = (statistics?.model_stats ?? []).filter((stat) => stat.name === name);
-    const count = all.reduce((sum, stat) => sum + (stat.inference_stats.success?.count ?? 0), 0);
-    const ns = all.reduce((sum, stat) => sum + (stat.inference_stats.success?.ns ?? 0), 0);
-    const failed = all.reduce((sum, stat) => sum + (stat.inference_stats.fail?.count ?? 0), 0);
-    const queued = (loads?.models ?? []).filter((load) => load.name === name).reduce((sum, load) => sum + load.pending, 0);
-    return { count, failed, queued, mean: count ? ns / count / 1e6 : null };
-  };
+  const sums = sumsOf(statistics?.model_stats ?? [], loads);
+  const sumOf = (name: string) => sums.get(name) ?? NO_SUM;
+  if (order !== 'name') found.sort((a, b) => (sumOf(b.name)[order] ?? -1) - (sumOf(a.name)[order] ?? -1));
   return (
     <>
       <h1>Models</h1>
@@ -96,16 +138,30 @@ export function Models() {
           Name contains
           <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
         </label>
+        <label class="check">
+          <input type="checkbox" checked={isProblem} onChange={(event) => setProblem(event.currentTarget.checked)} />
+          Only those with a problem
+        </label>
         <p role="status" class="muted">
           {index.value ? `${found.length} of ${models.length} models` : ''}
         </p>
       </div>
       <Pending of={index} />
       {index.value && (
-        <Table label="Models" head={['Name', 'State', 'Versions', 'Platform', 'Instances', 'Answered', 'Failed', 'Waiting', 'Mean latency']}>
+        <Table
+          label="Models"
+          head={[
+            { text: 'Name', isUsed: order === 'name', onSort: () => setOrder('name') },
+            'State',
+            'Versions',
+            'Platform',
+            'Instances',
+            ...COLUMNS.map(([key, text]) => ({ text, isUsed: order === key, onSort: () => setOrder(key) })),
+          ]}
+        >
           {found.slice(0, most).map((model) => {
             const state = stateOf(model);
-            const sum = sums(model.name);
+            const sum = sumOf(model.name);
             const reason = reasonOf(model);
             return (
               <tr key={model.name}>
@@ -127,6 +183,7 @@ export function Models() {
                 <td class="number">{number(sum.failed)}</td>
                 <td class="number">{number(sum.queued)}</td>
                 <td class="number">{milliseconds(sum.mean)}</td>
+                <td class="number">{milliseconds(sum.p99)}</td>
               </tr>
             );
           })}

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { BODY_FILE, LANGUAGES, isLong, shellQuote, snippet } from './snippets.ts';
+import { BODY_FILE, LANGUAGES, isLong, shellQuote, snippet, toGenerate } from './snippets.ts';
 import type { Call, InferBody, Language } from './snippets.ts';
 
 const run = promisify(execFile);
@@ -19,6 +19,7 @@ const server = createServer((request, reply) => {
   request.on('data', (piece: Buffer) => (body += piece.toString()));
   request.on('end', () => {
     seen.push({ url: request.url, key: request.headers.authorization, body });
+    if (request.url?.endsWith('/generate_stream')) return reply.end('data: {"OUT":42}\n\ndata: {"OUT":43}\n\n');
     reply.setHeader('Content-Type', 'application/json');
     reply.end('{"outputs": [{"name": "y", "datatype": "INT32", "shape": [1], "data": [42]}]}');
   });
@@ -67,6 +68,16 @@ for (const language of LANGUAGES) {
       assert.equal(seen[0]?.key, needsKey ? 'Bearer secret' : undefined);
     });
   }
+}
+
+for (const language of LANGUAGES) {
+  test(`${language} prints each response of a stream`, async () => {
+    const body = toGenerate({ inputs: [{ name: 'IN', datatype: 'INT32', shape: [2], data: [1, 2] }, { name: 'WAIT', datatype: 'UINT32', shape: [1], data: [0] }], parameters: { priority: 1 } });
+    seen.length = 0;
+    const { stdout } = await execute(language, snippet(language, { base, path: '/v2/models/m/generate_stream', body, needsKey: false, isStream: true }));
+    assert.match(stdout, /42[^]*43/);
+    assert.deepEqual(JSON.parse(seen[0]?.body ?? ''), { IN: [1, 2], WAIT: 0, parameters: { priority: 1 } });
+  });
 }
 
 test('a shell reads a quoted text as it was', () => {

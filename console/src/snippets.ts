@@ -8,13 +8,17 @@ export interface InferBody {
   inputs: Tensor[];
   outputs?: { name: string; parameters?: Record<string, unknown> }[];
 }
+/** The body of generate_stream: a member for each input, which has no shape of its own. */
+export type GenerateBody = Record<string, unknown>;
 export interface Call {
   /** Such as http://localhost:8000, with what a proxy puts in front of /v2. */
   base: string;
   /** Such as /v2/models/digits/infer. */
   path: string;
-  body: InferBody;
+  body: InferBody | GenerateBody;
   needsKey: boolean;
+  /** Whether the responses come as events, any number of them. */
+  isStream?: boolean;
 }
 export const LANGUAGES = ['curl', 'Python', 'JavaScript'] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -33,7 +37,7 @@ export function shellQuote(text: string): string {
 }
 
 function curl(call: Call): string {
-  const lines = [`curl -sS ${shellQuote(call.base + call.path)}`, `-H 'Content-Type: application/json'`];
+  const lines = [`curl ${call.isStream ? '-sSN' : '-sS'} ${shellQuote(call.base + call.path)}`, `-H 'Content-Type: application/json'`];
   if (call.needsKey) lines.push('-H "Authorization: Bearer $NEREID_API_KEY"');
   lines.push(isLong(call) ? `--data-binary @${BODY_FILE}` : `-d ${shellQuote(JSON.stringify(call.body))}`);
   return `${lines.join(' \\\n  ')}\n`;
@@ -64,7 +68,11 @@ function python(call: Call): string {
   lines.push('request = urllib.request.Request(', `    ${pythonLiteral(call.base + call.path)},`, '    json.dumps(body).encode(),');
   const key = ', "Authorization": "Bearer " + os.environ["NEREID_API_KEY"]';
   lines.push(`    {"Content-Type": "application/json"${call.needsKey ? key : ''}},`, ')');
-  lines.push('for output in json.load(urllib.request.urlopen(request))["outputs"]:', '    print(output["name"], output["shape"], output["data"])');
+  if (call.isStream) {
+    lines.push('for line in urllib.request.urlopen(request):', '    if line.startswith(b"data:"):', '        print(json.loads(line[5:]))');
+  } else {
+    lines.push('for output in json.load(urllib.request.urlopen(request))["outputs"]:', '    print(output["name"], output["shape"], output["data"])');
+  }
   return `${lines.join('\n')}\n`;
 }
 
@@ -75,6 +83,10 @@ function javascript(call: Call): string {
   if (call.needsKey) lines.push('    Authorization: `Bearer ${process.env.NEREID_API_KEY}`,');
   lines.push('  },');
   lines.push(isLong(call) ? `  body: await readFile("${BODY_FILE}"),` : `  body: JSON.stringify(${JSON.stringify(call.body)}),`);
+  if (call.isStream) {
+    lines.push('});', 'for await (const piece of reply.body.pipeThrough(new TextDecoderStream())) console.log(piece);');
+    return `${lines.join('\n')}\n`;
+  }
   lines.push('});', 'const { outputs, error } = await reply.json();', 'console.log(error ?? outputs);');
   return `${lines.join('\n')}\n`;
 }
@@ -83,4 +95,10 @@ function javascript(call: Call): string {
 export function snippet(language: Language, call: Call): string {
   if (language === 'curl') return curl(call);
   return language === 'Python' ? python(call) : javascript(call);
+}
+
+/** The same request for generate_stream. The server finds the shapes from the numbers of values. */
+export function toGenerate(body: InferBody): GenerateBody {
+  const inputs = body.inputs.map(({ name, data }) => [name, data.length === 1 ? data[0] : data] as const);
+  return { ...Object.fromEntries(inputs), ...(body.parameters ? { parameters: body.parameters } : {}) };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asPicture, fillText, firstShape, makeTensor, parseClass, parseShape, parseValues, pixelsToValues, topScores, usualScale } from './tensors.ts';
+import { asPicture, fillText, firstShape, fitShape, makeTensor, parseClass, parseShape, parseValues, pixelsToValues, topScores, usualScale } from './tensors.ts';
 
 const input = (datatype: string, shape: number[]) => ({ name: 'x', datatype, shape });
 
@@ -36,6 +36,14 @@ test('a shape fits to the dimensions that the model fixes', () => {
   assert.throws(() => parseShape('[64]', [-1, 64]), /has 1 dimensions; the model wants 2/);
   assert.throws(() => parseShape('[-1, 64]', [-1, 64]), /"-1" is not a dimension/);
   assert.deepEqual(firstShape(input('FP32', [-1, 3, -1])), [1, 3, 1]);
+});
+
+test('the last open dimension follows the number of values', () => {
+  assert.deepEqual(fitShape([1], [-1], 3), [3]);
+  assert.deepEqual(fitShape([2, 1, 4], [-1, -1, 4], 24), [2, 3, 4]);
+  assert.equal(fitShape([2, 1], [-1, -1], 3), null);
+  assert.equal(fitShape([3], [3], 4), null);
+  assert.equal(fitShape([1], [-1], 0), null);
 });
 
 test('a tensor has as many values as its shape says', () => {

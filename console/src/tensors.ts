@@ -75,6 +75,15 @@ export function parseShape(text: string, wanted: readonly number[]): number[] {
   return shape;
 }
 
+/** The shape that fits to a number of values by its last open dimension; null if none does. */
+export function fitShape(shape: readonly number[], wanted: readonly number[], count: number): number[] | null {
+  const open = wanted.findLastIndex((dim) => dim < 0);
+  if (open < 0 || shape.length !== wanted.length || count === 0) return null;
+  const others = elementCount(shape.filter((_, i) => i !== open));
+  if (!others || count % others !== 0) return null;
+  return shape.map((dim, i) => (i === open ? count / others : dim));
+}
+
 function flatten(value: unknown, out: unknown[]): void {
   if (Array.isArray(value)) for (const element of value) flatten(element, out);
   else out.push(value);

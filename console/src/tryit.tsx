@@ -6,9 +6,10 @@ import type { ModelConfig, ModelMetadata, TensorMetadata } from './api.ts';
 import { milliseconds, number, shape } from './format.ts';
 import { groupByName, readIndex, stateOf } from './models.tsx';
 import { PictureInput } from './picture.tsx';
-import { BODY_FILE, LANGUAGES, isLong, snippet } from './snippets.ts';
+import { BODY_FILE, LANGUAGES, isLong, snippet, toGenerate } from './snippets.ts';
 import type { Call, InferBody, Language } from './snippets.ts';
-import { asPicture, fillText, firstShape, makeTensor, parseClass, parseShape, topScores, whyNot } from './tensors.ts';
+import { Responses, useStream } from './responses.tsx';
+import { asPicture, fillText, firstShape, fitShape, makeTensor, parseClass, parseShape, parseValues, topScores, whyNot } from './tensors.ts';
 import type { ClassScore, Scalar } from './tensors.ts';
 import { Bars, Code, Notice, Pending, explain, linkTo, useLoaded } from './ui.tsx';
 
@@ -45,6 +46,15 @@ function InputField(props: { input: TensorMetadata; isOptional: boolean; field: 
     }
     onChange({ ...field, shape: shape(dims), values: fillText(input.datatype, dims, kind) });
   };
+  // Who types values need not count them.
+  const shapeFor = (values: string) => {
+    try {
+      const fitting = fitShape(parseShape(field.shape, input.shape), input.shape, parseValues(values, input.datatype).length);
+      return fitting ? shape(fitting) : field.shape;
+    } catch {
+      return field.shape;
+    }
+  };
   return (
     <fieldset class="card">
       <legend>
@@ -67,7 +77,7 @@ function InputField(props: { input: TensorMetadata; isOptional: boolean; field: 
         value={field.values}
         aria-invalid={error !== ''}
         aria-describedby={error ? `${id}-error` : undefined}
-        onInput={(event) => onChange({ ...field, values: event.currentTarget.value, isSent: true })}
+        onInput={(event) => onChange({ ...field, shape: shapeFor(event.currentTarget.value), values: event.currentTarget.value, isSent: true })}
       />
       <div class="actions">
         {(['zeros', 'ones', 'random'] as const).map((kind) => (
@@ -208,11 +218,14 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [refusal, setRefusal] = useState('');
   const { body, errors } = readForm(metadata, config, fields, parameters);
-  const path = `${modelPath(metadata.name)}/infer`;
+  const isDecoupled = Boolean(config.model_transaction_policy?.decoupled);
+  const stream = useStream();
+  const path = `${modelPath(metadata.name)}/${isDecoupled ? 'generate_stream' : 'infer'}`;
   const isComplete = Object.keys(errors).length === 0;
   const run = async () => {
     setShows(true);
     if (!isComplete) return;
+    if (isDecoupled) return stream.start(path, toGenerate(body));
     setSending(true);
     setRefusal('');
     const start = performance.now();
@@ -235,6 +248,12 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
           void run();
         }}
       >
+        {isDecoupled && (
+          <Notice kind="info">
+            {metadata.name} is decoupled: it answers a request any number of times. The request goes to generate_stream, which takes values without
+            their shape.
+          </Notice>
+        )}
         {metadata.inputs.map((input) => (
           <InputField
             key={input.name}
@@ -252,9 +271,14 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
         </details>
         {shows && errors['parameters'] && <p class="field-error">{errors['parameters']}</p>}
         <div class="actions">
-          <button type="submit" class="primary" disabled={isSending}>
-            {isSending ? 'Sending…' : 'Send the request'}
+          <button type="submit" class="primary" disabled={isSending || stream.isOpen}>
+            {isSending || stream.isOpen ? 'Sending…' : 'Send the request'}
           </button>
+          {stream.isOpen && (
+            <button type="button" onClick={stream.stop}>
+              Stop
+            </button>
+          )}
         </div>
       </form>
       <div>
@@ -266,10 +290,11 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
             </p>
           )}
         </div>
+        {isDecoupled && <Responses stream={stream} />}
         {answer?.outputs.map((output) => (
           <OutputView key={output.name} output={output} />
         ))}
-        {isComplete && <Snippets call={{ base: location.origin + root, path, body, needsKey: Boolean(readKey()) }} />}
+        {isComplete && <Snippets call={{ base: location.origin + root, path, body: isDecoupled ? toGenerate(body) : body, needsKey: Boolean(readKey()), isStream: isDecoupled }} />}
       </div>
     </div>
   );
@@ -281,13 +306,6 @@ function Chosen({ name }: { name: string }) {
     [name],
   );
   const [metadata, config] = loaded.value ?? [];
-  if (config?.model_transaction_policy?.decoupled) {
-    return (
-      <Notice kind="info">
-        {name} is decoupled: it answers a request any number of times, which this form cannot show. Use gRPC or generate_stream.
-      </Notice>
-    );
-  }
   return (
     <>
       <Pending of={loaded} />

@@ -95,18 +95,35 @@ export function State({ state }: { state: string | undefined }) {
   return <span class={`state ${STATE_CLASS[state ?? ''] ?? 'off'}`}>{STATE_WORD[state ?? ''] ?? 'not loaded'}</span>;
 }
 
+/** A heading that orders the rows by its column. */
+export interface SortHead {
+  text: string;
+  /** Whether the rows are in the order of this column now. */
+  isUsed: boolean;
+  onSort: () => void;
+}
+
 /** A table that scrolls by itself on narrow screens, also by keyboard. */
-export function Table({ label, head, children, isPlain }: Children & { label: string; head: string[]; isPlain?: boolean }) {
+export function Table({ label, head, children, isPlain }: Children & { label: string; head: (string | SortHead)[]; isPlain?: boolean }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table class={isPlain ? 'plain' : ''}>
         <thead>
           <tr>
-            {head.map((text) => (
-              <th scope="col" key={text}>
-                {text}
-              </th>
-            ))}
+            {head.map((one) =>
+              typeof one === 'string' ? (
+                <th scope="col" key={one}>
+                  {one}
+                </th>
+              ) : (
+                <th scope="col" key={one.text} aria-sort={one.isUsed ? 'descending' : 'none'}>
+                  <button type="button" class="sort" onClick={one.onSort}>
+                    {one.text}
+                    <span aria-hidden="true">{one.isUsed ? ' ▼' : ' ▽'}</span>
+                  </button>
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>{children}</tbody>

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "access/gate.h"
+#include "app/explain_model.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "common/reactor_rounds.h"
@@ -125,8 +126,11 @@ void Frontends::MakeConsole() {
   ConsoleServers& console = *parts_->console;
   const auto make = [&] {
     return std::make_unique<console::ConsoleHandler>(
-        console::ConsoleOptions{.gate = parts_->gate.get(),
-                                .restrictions = options_.http.restrictions},
+        console::ConsoleOptions{
+            .gate = parts_->gate.get(),
+            .restrictions = options_.http.restrictions,
+            .explain = [&engine = parts_->engine](
+                           const std::string& model) { return ExplainModel(engine, model); }},
         parts_->engine, console.recorder, parts_->reactors.workers());
   };
   if (is_on_main) console.main = make();

@@ -11,6 +11,7 @@
 #include <future>
 #include <utility>
 
+#include <fmt/ranges.h>
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -18,6 +19,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/mutex.h"
+#include "base/recent_log.h"
 #include "base/reopen_log.h"
 
 namespace nereid::base {
@@ -183,14 +185,18 @@ struct Line {
   bool escapes = true;
 };
 
+const char* BaseName(const char* file) {
+  const char* const slash = std::strrchr(file, '/');
+  return slash != nullptr ? slash + 1 : file;
+}
+
 std::string FormatLine(Line how, LogLevel level, const char* file, int line,
                        std::string_view message) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   tm utc{};
   gmtime_r(&now.tv_sec, &utc);
-  const char* slash = std::strrchr(file, '/');
-  const char* base = slash != nullptr ? slash + 1 : file;
+  const char* const base = BaseName(file);
   const auto index = static_cast<size_t>(level);
   const bool is_cut = message.size() > kMaxMessageBytes;
   if (is_cut) message = message.substr(0, kMaxMessageBytes);
@@ -364,15 +370,52 @@ Sink FindSink(LogLevel level) {
 
 }  // namespace
 
+namespace {
+
+std::atomic<bool> keeps_recent{false};
+
+RecentLog& Recent() {
+  // Leaked on purpose, like the log's state.
+  static RecentLog* const recent = new RecentLog;
+  return *recent;
+}
+
+// Returns `message` as valid UTF-8 and without control characters, but with its lines.
+std::string ShownLines(std::string_view message) {
+  std::string shown;
+  for (;;) {
+    const size_t end = message.find('\n');
+    AppendVisible(shown, message.substr(0, end));
+    if (end == std::string_view::npos) return shown;
+    shown += '\n';
+    message.remove_prefix(end + 1);
+  }
+}
+
+void Keep(LogLevel level, const char* file, int line, std::string_view message) {
+  if (!keeps_recent.load(std::memory_order_relaxed)) return;  // lone setting
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  Recent().Add(level, fmt::format("{}:{}", BaseName(file), line), ShownLines(message),
+               static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000);
+}
+
+}  // namespace
+
+void KeepRecentLog() { keeps_recent.store(true); }
+const RecentLog& RecentLogOfProcess() { return Recent(); }
+
 namespace log_internal {
 
 void Write(LogLevel level, const char* file, int line, std::string_view message) {
+  Keep(level, file, line, message);
   const Sink sink = FindSink(level);
   if (sink.logger == nullptr) return;
   sink.logger->info(FormatLine({sink.format, sink.escapes}, level, file, line, message));
 }
 
 void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines) {
+  Keep(level, file, line, fmt::format("{}", fmt::join(lines, "\n")));
   const Sink sink = FindSink(level);
   if (sink.logger == nullptr) return;
   std::string text;

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/clock.h"
 #include "core/request.h"
+#include "core/sequence_reading.h"
 
 namespace nereid::core {
 
@@ -41,6 +43,8 @@ class Scheduler {
   // Whether a request with this id would join a sequence in progress.
   virtual bool HasSequence(const CorrelationId& /*id*/) { return false; }
   virtual SchedulerLoad ReadLoad() { return {}; }
+  // Returns the sequences, of each kind at most `most`. Nothing for a scheduler without sequences.
+  virtual std::optional<SequencesReading> ReadSequences(size_t /*most*/) { return std::nullopt; }
   // Refuses further requests and waits until all accepted ones are complete; returns false if
   // `deadline` passes first.
   virtual bool Stop(base::TimePoint deadline) = 0;

@@ -360,6 +360,22 @@ uint64_t ModelStatistics::ToWallClockMs(uint64_t last_executed_ns) const {
   return told_ms_;
 }
 
+std::optional<LoadCounts> ModelStatistics::ReadLoad() const {
+  std::optional<LoadCounts> sum;
+  int64_t pending = 0;
+  for (const std::atomic<Shard*>& place : shards_) {
+    const Shard* const shard = place.load();
+    if (shard == nullptr) continue;
+    if (!sum) sum.emplace();
+    sum->successes += shard->success.count.load();
+    sum->failures += shard->fail.count.load();
+    shard->request_buckets.AddTo(sum->request_buckets);
+    pending += shard->pending.load();
+  }
+  if (sum && pending > 0) sum->pending = static_cast<uint64_t>(pending);
+  return sum;
+}
+
 StatisticsSnapshot ModelStatistics::Read() const {
   StatisticsSnapshot sum;
   uint64_t last_executed_ns = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -111,6 +112,14 @@ struct StatisticsSnapshot {
   DurationBuckets request_buckets{}, queue_buckets{}, compute_buckets{};
 };
 
+// The part of a snapshot that tells how busy a model is. Takes a fraction of the time to read.
+struct LoadCounts {
+  uint64_t successes = 0;
+  uint64_t failures = 0;
+  uint64_t pending = 0;
+  DurationBuckets request_buckets{};
+};
+
 // The points in time of one executed request, as the backend reports them (monotonic nanoseconds).
 struct ComputeTimes {
   uint64_t compute_start_ns = 0;
@@ -154,6 +163,8 @@ class ModelStatistics {
   void SetMemoryUse(const void* owner, std::vector<MemoryUse> use);
 
   StatisticsSnapshot Read() const;
+  // Returns nothing if nothing was ever recorded.
+  std::optional<LoadCounts> ReadLoad() const;
 
  private:
   struct Shard;

@@ -35,6 +35,13 @@ TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
   EXPECT_EQ(sum.inference_count, 2 * kCalls);
   EXPECT_EQ(sum.execution_count, kCalls);
   EXPECT_EQ(sum.success.count, kCalls);
+  const auto load = statistics.ReadLoad();
+  ASSERT_TRUE(load);
+  EXPECT_EQ(load->successes, kCalls);
+  EXPECT_EQ(load->failures, kCalls);
+  EXPECT_EQ(load->pending, 0u);
+  EXPECT_EQ(load->request_buckets, sum.request_buckets);
+  EXPECT_FALSE(ModelStatistics().ReadLoad());
   EXPECT_EQ(sum.success.ns, 60 * kCalls);
   EXPECT_EQ(sum.queue.ns, 10 * kCalls);
   EXPECT_EQ(sum.compute_infer.ns, 20 * kCalls);

@@ -486,6 +486,15 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
   return list;
 }
 
+std::vector<service::ModelLoad> Engine::ReadLoads() {
+  std::vector<service::ModelLoad> loads;
+  for (const std::shared_ptr<core::Model>& model : life_cycle_.Models()) {
+    const std::optional<core::LoadCounts> counts = model->statistics().ReadLoad();
+    if (counts) loads.push_back({model.get(), *counts});
+  }
+  return loads;
+}
+
 void Engine::Infer(core::RequestPtr request) {
   if (request->caller != nullptr) [[unlikely]] {
     if (base::Status status = AdmitCaller(*request); !status.ok()) {

@@ -147,6 +147,12 @@ class Engine final : public service::Service, private core::Submitter {
   void RunBlocking(base::UniqueFunction<void()> work) override;
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
       std::string_view name, std::string_view version) override;
+  std::vector<service::ModelLoad> ReadLoads() override;
+  // Returns what a loaded version was made from, or what its instances were last changed by. Null
+  // once it is no longer loaded.
+  std::shared_ptr<const repository::ModelSource> SourceOf(const core::Model& model) const {
+    return life_cycle_.SourceOf(model);
+  }
   void Infer(core::RequestPtr request) override;
   // The two halves of Infer, for callers that need to know at once if a request does not fit its
   // model: Prepare validates and normalizes the request, once, and sends no response; Schedule

@@ -65,6 +65,22 @@ std::shared_ptr<const config::ModelConfig> LifeCycle::ConfigOf(const core::Model
   return model.shared_config();
 }
 
+std::shared_ptr<const repository::ModelSource> LifeCycle::SourceOf(const core::Model& model) const {
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, loaded] : loaded_) {
+    if (loaded->model().get() == &model) return loaded->source;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<core::Model>> LifeCycle::Models() const {
+  std::vector<std::shared_ptr<core::Model>> models;
+  base::MutexLock lock(mutex_);
+  models.reserve(loaded_.size());
+  for (const auto& [key, loaded] : loaded_) models.push_back(loaded->model());
+  return models;
+}
+
 std::vector<LifeCycle::Loaded> LifeCycle::LoadedModels() const {
   std::vector<Loaded> models;
   base::MutexLock lock(mutex_);

@@ -89,8 +89,12 @@ class LifeCycle {
   };
   // Returns the configuration of a version with its current instances.
   std::shared_ptr<const config::ModelConfig> ConfigOf(const core::Model& model) const;
+  // Returns the source of a version; null if it is not loaded.
+  std::shared_ptr<const repository::ModelSource> SourceOf(const core::Model& model) const;
   // Returns every loaded version, for reading statistics.
   std::vector<Loaded> LoadedModels() const;
+  // Returns the same versions without what else is known of them.
+  std::vector<std::shared_ptr<core::Model>> Models() const;
 
  private:
   // Determines the work of `load`; fails if its versions cannot be served.

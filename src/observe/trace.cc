@@ -178,6 +178,8 @@ base::Status Tracing::Change(const std::string& model, const TraceChange& change
   return base::OkStatus();
 }
 
+RecentTraces& Tracing::recent() { return output_->recent; }
+
 TraceView Tracing::Read(const std::string& model) const {
   base::MutexLock lock(mutex_);
   const auto found = models_.find(model);

@@ -177,6 +177,7 @@ class Trace {
   std::deque<std::string> contexts_ NEREID_GUARDED_BY(mutex_);  // the last one is current
 };
 
+class RecentTraces;
 class TraceSampler;
 class TraceOutput;
 
@@ -197,6 +198,8 @@ class Tracing {
   // its own. InvalidArgument if the result is invalid; then nothing is changed.
   base::Status Change(const std::string& model, const TraceChange& change);
   TraceView Read(const std::string& model) const;
+  // The last traces, which are kept once it is started.
+  RecentTraces& recent();
 
  private:
   struct Entry;

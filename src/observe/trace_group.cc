@@ -38,7 +38,9 @@ uint64_t UnixOffset() {
 }  // namespace
 
 TraceGroup::TraceGroup(std::shared_ptr<TraceSampler> sampler, std::optional<SpanContext> remote)
-    : sampler_(std::move(sampler)), unix_offset_ns_(UnixOffset()) {
+    : sampler_(std::move(sampler)),
+      unix_offset_ns_(UnixOffset()),
+      is_kept_(sampler_->output().recent.keeps()) {
   if (!is_telemetry()) return;
   if (remote) {
     identity_ = *remote;
@@ -57,6 +59,17 @@ void TraceGroup::SetRoot(uint64_t id) {
 
 TraceGroup::~TraceGroup() {
   base::MutexLock lock(mutex_);
+  if (is_kept_) {
+    const uint64_t unix_ms = ToUnix(base::NowNs()) / 1'000'000;
+    RecentTrace trace = recent_.Take(root_id_, static_cast<int64_t>(unix_ms));
+    // A trace of tensors alone has no times.
+    if (!trace.requests.empty()) sampler_->output().recent.Add(std::move(trace));
+  }
+  Pass();
+}
+
+// Passes on what was recorded.
+void TraceGroup::Pass() {
   if (is_telemetry()) {
     const uint64_t now = base::NowNs();
     // The root span, which encloses all others, ends last.
@@ -91,6 +104,13 @@ void TraceGroup::AddTimestamp(uint64_t id, std::string_view name, uint64_t ns) {
 
 void TraceGroup::Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns) {
   base::MutexLock lock(mutex_);
+  if (is_kept_) {
+    if (activity == TraceActivity::kRequestStart) {
+      recent_.Describe(trace.id(), trace.parent_id(), trace.model(), trace.version(),
+                       trace.request_id());
+    }
+    recent_.Add(trace.id(), name, ns);
+  }
   if (is_telemetry()) return AddSpanEvent(trace, activity, name, ns);
   if (activity == TraceActivity::kRequestStart) {
     std::string& records = Records(trace.id());
@@ -111,6 +131,7 @@ void TraceGroup::Report(Trace& trace, TraceActivity activity, std::string_view n
 
 void TraceGroup::ReportFrontend(std::string_view name, uint64_t ns) {
   base::MutexLock lock(mutex_);
+  if (is_kept_) recent_.Add(root_id_, name, ns);
   if (!is_telemetry()) return AddTimestamp(root_id_, name, ns);
   Spans& spans = spans_[root_id_];
   if (!spans.empty()) spans.front().events.push_back({std::string(name), ToUnix(ns)});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "observe/recent_traces.h"
 #include "observe/trace.h"
 #include "observe/trace_output.h"
 #include "observe/trace_sampler.h"
@@ -32,6 +33,7 @@ class TraceGroup final : public TraceRecorder {
   using Spans = std::vector<Span>;  // unfinished spans, the innermost last
 
   bool is_telemetry() const { return sampler_->mode() == TraceMode::kOpenTelemetry; }
+  void Pass() NEREID_REQUIRES(mutex_);
   // Returns the records of a trace, with a comma after existing ones.
   std::string& Records(uint64_t id) NEREID_REQUIRES(mutex_);
   void AddTimestamp(uint64_t id, std::string_view name, uint64_t ns) NEREID_REQUIRES(mutex_);
@@ -45,9 +47,11 @@ class TraceGroup final : public TraceRecorder {
   const uint64_t unix_offset_ns_;
   SpanContext identity_;  // the trace id, flags and state that all spans share
   uint64_t root_id_ = 0;  // constant once set
+  const bool is_kept_;    // whether recent_ gets what is reported
   base::Mutex mutex_;
   std::map<uint64_t, std::string> records_ NEREID_GUARDED_BY(mutex_);
   std::map<uint64_t, Spans> spans_ NEREID_GUARDED_BY(mutex_);
+  RecentTraceBuilder recent_ NEREID_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::observe

@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "observe/otlp_exporter.h"
+#include "observe/recent_traces.h"
 
 namespace nereid::observe {
 
@@ -58,6 +59,7 @@ class TraceOutput {
   uint64_t NextId() { return next_id_.fetch_add(1); }
 
   TraceFile file;
+  RecentTraces recent;
   std::unique_ptr<OtlpExporter> exporter;  // null except in OpenTelemetry mode
 
  private:

@@ -30,6 +30,9 @@ class CachingScheduler final : public core::Scheduler {
   size_t SequenceCount() override { return scheduler_->SequenceCount(); }
   bool HasSequence(const core::CorrelationId& id) override { return scheduler_->HasSequence(id); }
   core::SchedulerLoad ReadLoad() override { return scheduler_->ReadLoad(); }
+  std::optional<core::SequencesReading> ReadSequences(size_t most) override {
+    return scheduler_->ReadSequences(most);
+  }
   bool Stop(base::TimePoint deadline) override;
 
  private:

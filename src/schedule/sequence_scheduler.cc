@@ -362,6 +362,16 @@ core::SchedulerLoad SequenceScheduler::ReadLoad() {
           .instance_count = pool_.instance_count()};
 }
 
+std::optional<core::SequencesReading> SequenceScheduler::ReadSequences(size_t most) {
+  core::SequencesReading reading;
+  {
+    base::MutexLock lock(pool_.mutex());
+    reading = table_.Read(most, base::NowNs());
+  }
+  reading.is_oldest = plan_.is_oldest();
+  return reading;
+}
+
 size_t SequenceScheduler::FreeSlotCountForTest() {
   base::MutexLock lock(pool_.mutex());
   return table_.free_slot_count();

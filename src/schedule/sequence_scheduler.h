@@ -55,6 +55,7 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   size_t SequenceCount() override;
   bool HasSequence(const core::CorrelationId& id) override;
   core::SchedulerLoad ReadLoad() override;
+  std::optional<core::SequencesReading> ReadSequences(size_t most) override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
   // Sequences keep their slots.

@@ -356,4 +356,41 @@ std::optional<uint64_t> SequenceTable::NextExpiry() const {
   return next == UINT64_MAX ? std::nullopt : std::optional(next);
 }
 
+core::SequenceReading SequenceTable::ReadOne(const Sequence& sequence, uint64_t now_ns) {
+  core::SequenceReading reading;
+  if (const auto* text = std::get_if<std::string_view>(&sequence.id_)) {
+    reading.id = *text;
+  } else {
+    reading.id = std::to_string(std::get<uint64_t>(sequence.id_));
+  }
+  reading.waiting = sequence.size();
+  reading.is_executing = sequence.in_flight_ != nullptr;
+  reading.is_closed = sequence.is_closed_;
+  if (sequence.is_idle_ && now_ns > sequence.idle_since_ns_) {
+    reading.idle_ns = now_ns - sequence.idle_since_ns_;
+  }
+  return reading;
+}
+
+core::SequencesReading SequenceTable::Read(size_t most, uint64_t now_ns) const {
+  core::SequencesReading reading;
+  reading.slots_per_instance = options_.slots_per_instance;
+  reading.free_slots = free_.size();
+  reading.idle_limit_ns = options_.idle_ns;
+  reading.backlog_requests = backlog_count_;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot] == nullptr) continue;
+    ++reading.used_slots;
+    if (reading.running.size() >= most) continue;
+    core::SequenceReading& one = reading.running.emplace_back(ReadOne(*slots_[slot], now_ns));
+    one.instance = InstanceOf(slot);
+    one.position = slot % options_.slots_per_instance;
+  }
+  for (const Sequence* one = backlog_head_; one != nullptr; one = one->backlog_next_) {
+    ++reading.backlog_sequences;
+    if (reading.backlog.size() < most) reading.backlog.push_back(ReadOne(*one, now_ns));
+  }
+  return reading;
+}
+
 }  // namespace nereid::schedule

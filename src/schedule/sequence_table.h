@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/request.h"
+#include "core/sequence_reading.h"
 #include "schedule/request_list.h"
 
 namespace nereid::schedule {
@@ -169,6 +170,9 @@ class SequenceTable {
   // The number of sequences that hold slots, wait for one, or whose last responses are not gone.
   size_t sequence_count() const { return sequences_.size() - unused_.size(); }
 
+  // Returns what it holds, and of each list the first `most`; all but the strategy.
+  core::SequencesReading Read(size_t most, uint64_t now_ns) const;
+
  private:
   // Hashes a correlation id, which is a number or a text.
   struct IdHash {
@@ -197,6 +201,7 @@ class SequenceTable {
   uint64_t RankOf(uint32_t slot) const {
     return Rank(InstanceOf(slot), slot % options_.slots_per_instance);
   }
+  static core::SequenceReading ReadOne(const Sequence& sequence, uint64_t now_ns);
   void SetSlot(uint32_t slot, Sequence* sequence);
   Sequence& Make();
   void Place(Sequence& sequence);

@@ -335,5 +335,39 @@ TEST_F(SequenceTableTest, ARequestThatComesBackStandsBehindTheOthers) {
   EXPECT_EQ(sequence.front(), returning);
 }
 
+TEST_F(SequenceTableTest, TellsWhatItHolds) {
+  Make(2, 2);
+  Sequence* const idle = Push(7, kStart, 100);
+  Run(*idle, 150);
+  Sequence* const busy = Push(8, kStart, 100);
+  Push(8, kEnd, 110);
+  const core::RequestPtr request = table_->Dispatch(*busy);
+  core::SequencesReading reading = table_->Read(10, 400);
+  EXPECT_EQ(reading.used_slots, 2u);
+  EXPECT_EQ(reading.free_slots, 2u);
+  EXPECT_EQ(reading.idle_limit_ns, kIdleNs);
+  ASSERT_EQ(reading.running.size(), 2u);
+  EXPECT_EQ(reading.running[0].id, "7");
+  EXPECT_EQ(reading.running[0].idle_ns, 250u);
+  EXPECT_FALSE(reading.running[0].is_executing);
+  EXPECT_EQ(reading.running[1].id, "8");
+  EXPECT_EQ(reading.running[1].instance, 1u);
+  EXPECT_EQ(reading.running[1].position, 0u);
+  EXPECT_EQ(reading.running[1].waiting, 1u);
+  EXPECT_TRUE(reading.running[1].is_executing);
+  EXPECT_TRUE(reading.running[1].is_closed);
+  // No more than the reader wants, but all are counted.
+  for (uint64_t id = 10; id < 15; ++id) Push(id, kStart, 200);
+  Push(12, 0, 210);
+  reading = table_->Read(2, 400);
+  EXPECT_EQ(reading.used_slots, 4u);
+  EXPECT_EQ(reading.running.size(), 2u);
+  EXPECT_EQ(reading.backlog_sequences, 3u);
+  EXPECT_EQ(reading.backlog_requests, 4u);
+  ASSERT_EQ(reading.backlog.size(), 2u);
+  EXPECT_EQ(reading.backlog[0].id, "12");
+  EXPECT_EQ(reading.backlog[0].waiting, 2u);
+}
+
 }  // namespace
 }  // namespace nereid::schedule

@@ -74,6 +74,14 @@ struct ModelStatistics {
   core::StatisticsSnapshot statistics;
 };
 
+// How busy one version is, for those who look every second.
+struct ModelLoad {
+  // Tells the versions of one reading apart. After an unload, another version may get it. Not to be
+  // used otherwise.
+  const void* identity = nullptr;
+  core::LoadCounts counts;
+};
+
 // One of the things that health depends on.
 struct HealthCheck {
   std::string name;
@@ -135,6 +143,8 @@ class Service {
   // all models (name "").
   virtual base::Result<std::vector<ModelStatistics>> ReadStatistics(std::string_view name,
                                                                     std::string_view version) = 0;
+  // Returns the load of every loaded version that ever got a request.
+  virtual std::vector<ModelLoad> ReadLoads() { return {}; }
 
   // Validates a request and executes it. REQUIRES: its model is pinned (FindModel). The response
   // arrives through the request's sink, perhaps before this returns.

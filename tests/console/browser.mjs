@@ -39,6 +39,14 @@ export async function inBrowser(options, visit) {
   }
 }
 
+// A request of one input, as any client sends it.
+export async function infer(model, tensor, parameters = {}) {
+  const reply = await fetch(`${url}/v2/models/${model}/infer`, { method: 'POST', body: JSON.stringify({ inputs: [tensor], parameters }) });
+  const text = await reply.text();
+  assert.equal(reply.status, 200, text);
+  return JSON.parse(text);
+}
+
 // What axe finds that keeps people from using the page.
 export async function checkAccess(page) {
   // The page's policy permits no script of others, and the debugger's are not bound by it.

@@ -8,7 +8,7 @@ await inBrowser({}, async (page, { problems, context }) => {
   const dialog = page.getByRole('dialog', { name: 'Key' });
   await dialog.getByText('The server asks for an API key').waitFor();
   await checkAccess(page);
-  await dialog.getByLabel('API key or token').fill('wrong');
+  await dialog.getByLabel('API key or token').fill('key-of-the-burglar');
   await dialog.getByRole('button', { name: 'Use this key' }).click();
   await page.getByText('The server does not accept this key').waitFor();
   await dialog.getByLabel('API key or token').fill('key-of-the-viewer');
@@ -22,6 +22,17 @@ await inBrowser({}, async (page, { problems, context }) => {
   await page.getByText("does not have the scope 'model-control'").waitFor();
   await page.reload();
   await page.getByRole('heading', { name: 'Statistics' }).waitFor();
+
+  // May not see the log either, which says so.
+  await page.goto(`${console_url}#/logs`);
+  await page.getByText("does not have the scope 'trace-log'").waitFor();
+  // Who may see it finds no key in it, neither those that were right nor those that were wrong.
+  await page.getByRole('button', { name: 'Key is set' }).click();
+  await dialog.getByLabel('API key or token').fill('key-of-the-operator');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  const messages = page.getByRole('region', { name: 'Messages' });
+  await messages.getByText('digits').first().waitFor();
+  assert.doesNotMatch(await messages.innerText(), /key-of-the/);
 
   // The browser's own reports of the refusals, which the page has shown.
   const refusals = problems.filter((text) => /status of (401|403)/.test(text));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every page at one width and in one colour scheme: it is there, complains of nothing, fits, and can be used without
-// seeing it. WIDTH and SCHEME say which.
-import { checkAccess, checkWidth, console_url, draw, inBrowser, shoot } from './browser.mjs';
+// Every page at one width, which WIDTH says, in both colour schemes: it is there, complains of nothing, fits, and can be
+// used without seeing it.
+import { checkAccess, checkWidth, console_url, draw, inBrowser, infer, shoot } from './browser.mjs';
 
 const width = Number(process.env.WIDTH);
-const colorScheme = process.env.SCHEME;
 
 const PAGES = [
   ['overview', '#/', async (page) => {
@@ -36,18 +35,56 @@ const PAGES = [
     await page.getByRole('button', { name: 'Send the request' }).click();
     await page.getByText('Answered in').waitFor();
   }],
+  ['decoupled', '#/try/repeat', async (page) => {
+    await page.getByLabel('Values').first().fill('1 2 3');
+    await page.getByLabel('Values').nth(1).fill('0 0 0');
+    await page.getByLabel('Values').nth(2).fill('0');
+    await page.getByRole('button', { name: 'Send the request' }).click();
+    await page.getByText('3 responses in').waitFor();
+  }],
+  ['sequences', '#/models/talk', async (page) => {
+    await page.getByRole('heading', { name: 'Sequences' }).waitFor();
+    await page.getByText('No sequence waits for a slot.').waitFor();
+    await page.getByText('Show where each value comes from').click();
+    await page.getByRole('row', { name: /max_batch_size/ }).waitFor();
+  }],
+  ['traces', '#/traces', async (page) => {
+    await trace(page);
+    await page.getByRole('row', { name: /pipeline/ }).first().waitFor();
+  }],
+  ['trace', '#/traces', async (page) => {
+    await page.getByLabel('Model').selectOption('pipeline');
+    await page.getByRole('link', { name: /^Trace \d/ }).first().click();
+    await page.getByText('the model runs').first().waitFor();
+  }],
+  ['logs', '#/logs', async (page) => {
+    await page.getByText('Started HTTPService').or(page.getByText('HTTP')).first().waitFor();
+  }],
+  ['logs-of-a-model', '#/logs/broken', async (page) => {
+    await page.getByText('nobody_has_this').first().waitFor();
+  }],
   ['settings', '#/settings', async (page) => {
     await page.getByRole('button', { name: 'Change the log' }).waitFor();
     await page.getByRole('button', { name: 'Change traces' }).waitFor();
   }],
 ];
 
-await inBrowser({ viewport: { width, height: 900 }, colorScheme }, async (page) => {
+// Traces a request to an ensemble.
+async function trace(page) {
+  await page.getByRole('button', { name: 'Trace the next 20 requests' }).click();
+  await page.getByText('the next 20 requests are traced').waitFor();
+  await infer('pipeline', { name: 'image', datatype: 'FP32', shape: [2], data: [1, 2] });
+}
+
+await inBrowser({ viewport: { width, height: 900 } }, async (page) => {
   for (const [name, hash, arrive] of PAGES) {
     await page.goto(console_url + hash);
     await arrive(page);
-    await checkAccess(page);
-    await checkWidth(page);
-    await shoot(page, `${name}-${width}-${colorScheme}`);
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      await checkAccess(page);
+      await checkWidth(page);
+      await shoot(page, `${name}-${width}-${colorScheme}`);
+    }
   }
 });

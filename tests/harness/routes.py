@@ -72,6 +72,11 @@ CONSOLE_ROUTES = [
     ("GET", "/ui/api/live", "metrics"),
     ("GET", "/ui/api/models", "metadata"),
     ("GET", "/ui/api/models/m", "metadata"),
+    ("GET", "/ui/api/models/m/sequences", "trace-log"),
+    ("GET", "/ui/api/models/m/explanation", "metadata"),
+    ("GET", "/ui/api/log", "trace-log"),
+    ("GET", "/ui/api/traces", "trace-log"),
+    ("GET", "/ui/api/traces/1", "trace-log"),
 ]
 
 # Every RPC by category.

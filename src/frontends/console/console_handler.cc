@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console/console_handler.h"
 
+#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "base/recent_log.h"
 #include "common/admission.h"
 #include "common/json_text.h"
 #include "common/visible_models.h"
 #include "console/model_load.h"
+#include "console/recent_json.h"
 #include "http/admission.h"
 #include "http/infer_call.h"
+#include "http/origin.h"
 #include "http/route.h"
 #include "net/compression.h"
+#include "observe/recent_traces.h"
 
 namespace nereid::console {
 namespace {
@@ -21,7 +26,8 @@ using http1::HttpExchangePtr;
 
 constexpr std::string_view kPage = "/ui";
 constexpr std::string_view kData = "/ui/api/";
-constexpr std::string_view kModels = "models";
+// The most sequences of each kind that are listed.
+constexpr size_t kMostSequences = 200;
 
 // The page may load what this server sends and nothing else, and no other page may show it in a
 // frame.
@@ -63,6 +69,33 @@ void SendText(HttpExchangePtr exchange, int status, std::string_view text) {
                                               .content_type = "text/plain; charset=utf-8",
                                               .headers = kPageHeaders,
                                               .text = text});
+}
+
+constexpr std::string_view kIsAboutAll =
+    "this tells of all models, and the key is for some of them only";
+
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Sends the messages that are newer than the one that the query names: after=ID.
+void SendLog(HttpExchangePtr exchange) {
+  constexpr std::string_view kAfter = "after=";
+  const std::string_view query = exchange->head().query();
+  uint64_t after = 0;
+  if (!query.empty()) {
+    const auto number =
+        query.starts_with(kAfter) ? ParseNumber(query.substr(kAfter.size())) : std::nullopt;
+    if (!number) {
+      return Refuse(std::move(exchange), 400,
+                    "expected no query, or after= and the number of a message");
+    }
+    after = *number;
+  }
+  SendJson(std::move(exchange), LogJson(base::RecentLogOfProcess().After(after)), kDataHeaders);
 }
 
 }  // namespace
@@ -128,33 +161,56 @@ void ConsoleHandler::SendAsset(HttpExchangePtr exchange, std::string_view path) 
                                               .text = plain->data});
 }
 
-bool ConsoleHandler::Admit(HttpExchangePtr& exchange, access::Scope scope,
-                           std::string_view model) const {
-  if (options_.gate != nullptr &&
-      !http::AdmitSender(exchange, options_.gate, scope, model, /*control=*/{})) {
-    return false;
+bool ConsoleHandler::Admit(HttpExchangePtr& exchange, const DataRoute& route) const {
+  if (options_.gate != nullptr) {
+    if (!http::AdmitSender(exchange, options_.gate, route.scope, route.model, /*control=*/{})) {
+      return false;
+    }
+    const access::Grant* const grant = http::GrantOf(*exchange);
+    if (route.is_about_all && grant != nullptr && !grant->models.allows_all()) {
+      Refuse(std::move(exchange), 403, kIsAboutAll);
+      return false;
+    }
   }
-  // The numbers are those of the statistics.
-  return http::AdmitCategory(exchange, options_.restrictions, common::Category::kStatistics);
+  if (access::IsControl(route.scope)) {
+    const std::string reason = http::RefusePublicHost(exchange->head(), options_.gate != nullptr);
+    if (!reason.empty()) {
+      Refuse(std::move(exchange), 403, reason);
+      return false;
+    }
+  }
+  return http::AdmitCategory(exchange, options_.restrictions, route.category);
 }
 
 // `path` is what follows /ui/api/.
 void ConsoleHandler::HandleData(HttpExchangePtr exchange, std::string_view path) {
-  const bool is_models =
-      path.starts_with(kModels) && (path.size() == kModels.size() || path[kModels.size()] == '/');
-  const std::string_view model =
-      is_models && path.size() > kModels.size() ? path.substr(kModels.size() + 1) : "";
-  if (!is_models && path != "history" && path != "live") {
-    return Refuse(std::move(exchange), 404, "Not Found");
-  }
-  const access::Scope scope = is_models ? access::Scope::kMetadata : access::Scope::kMetrics;
-  if (!Admit(exchange, scope, model)) return;
+  const DataRoute route = MatchData(path);
+  if (route.kind == DataKind::kNone) return Refuse(std::move(exchange), 404, "Not Found");
+  if (!Admit(exchange, route)) return;
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return Refuse(std::move(exchange), 405, "Method Not Allowed", "Allow: GET, HEAD\r\n");
   }
-  if (is_models) return SendModelLoad(std::move(exchange), model);
-  if (path == "history") return SendHistory(std::move(exchange));
-  StartLive(std::move(exchange));
+  switch (route.kind) {
+    case DataKind::kNone:
+      break;
+    case DataKind::kHistory:
+      return SendHistory(std::move(exchange));
+    case DataKind::kLive:
+      return StartLive(std::move(exchange));
+    case DataKind::kModels:
+    case DataKind::kModel:
+      return SendModelLoad(std::move(exchange), route.model);
+    case DataKind::kSequences:
+      return SendSequences(std::move(exchange), route.model);
+    case DataKind::kExplanation:
+      return SendExplanation(std::move(exchange), route.model);
+    case DataKind::kLog:
+      return SendLog(std::move(exchange));
+    case DataKind::kTraces:
+      return SendTraces(std::move(exchange));
+    case DataKind::kTrace:
+      return SendTrace(std::move(exchange), route.id);
+  }
 }
 
 // An hour is some 200 KB, or a fifth of that compressed.
@@ -179,6 +235,46 @@ void ConsoleHandler::SendModelLoad(HttpExchangePtr exchange, std::string_view mo
   const auto models = visible.ReadStatistics(model, "");
   if (!models.ok()) return http::RespondError(std::move(exchange), models.status());
   SendJson(std::move(exchange), ModelLoadJson(*models), kDataHeaders);
+}
+
+void ConsoleHandler::SendSequences(HttpExchangePtr exchange, std::string_view name) {
+  const base::Result<core::ModelHandle> model = service_.FindModel(name, "");
+  if (!model.ok()) return http::RespondError(std::move(exchange), model.status());
+  const auto sequences = (*model)->scheduler().ReadSequences(kMostSequences);
+  if (!sequences) {
+    return Refuse(std::move(exchange), 400,
+                  "the configuration of model '" + std::string(name) +
+                      "' has no sequence_batching, so there are no sequences");
+  }
+  SendJson(std::move(exchange), SequencesJson(**model, *sequences), kDataHeaders);
+}
+
+void ConsoleHandler::SendExplanation(HttpExchangePtr exchange, std::string_view name) {
+  if (!options_.explain) return Refuse(std::move(exchange), 404, "Not Found");
+  // Files are read for it.
+  service_.RunBlocking([this, name = std::string(name), exchange = std::move(exchange)]() mutable {
+    const base::Result<std::string> json = options_.explain(name);
+    if (!json.ok()) return http::RespondError(std::move(exchange), json.status());
+    SendJson(std::move(exchange), *json, kDataHeaders);
+  });
+}
+
+void ConsoleHandler::SendTraces(HttpExchangePtr exchange) {
+  observe::Tracing* const tracing = service_.tracing();
+  if (tracing == nullptr) return SendJson(std::move(exchange), TracesJson(false, {}), kDataHeaders);
+  SendJson(std::move(exchange), TracesJson(tracing->is_on(), tracing->recent().All()),
+           kDataHeaders);
+}
+
+void ConsoleHandler::SendTrace(HttpExchangePtr exchange, std::string_view id) {
+  const std::optional<uint64_t> number = ParseNumber(id);
+  observe::Tracing* const tracing = service_.tracing();
+  const auto trace = number && tracing != nullptr ? tracing->recent().Find(*number) : nullptr;
+  if (trace == nullptr) {
+    return Refuse(std::move(exchange), 404,
+                  "there is no trace of this number, or not any more: the last 100 are kept");
+  }
+  SendJson(std::move(exchange), TraceJson(*trace), kDataHeaders);
 }
 
 void ConsoleHandler::StartLive(HttpExchangePtr exchange) {

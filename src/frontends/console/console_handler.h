@@ -3,6 +3,7 @@
 // the routes of ConsoleRoutes().
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/task_pool.h"
 #include "common/restrictions.h"
 #include "console/assets.h"
+#include "console/data_route.h"
 #include "console/recorder.h"
 #include "http/json_handler.h"
 #include "http1/http_server.h"
@@ -29,6 +31,9 @@ struct ConsoleOptions {
   // The routes that need a header.
   common::Restrictions restrictions;
   std::span<const Asset> assets = Assets();
+  // Returns, as JSON, where each value of a loaded model's configuration comes from. May block.
+  // Empty: nobody knows.
+  std::function<base::Result<std::string>(const std::string& model)> explain;
 };
 
 // Thread-safe. Outlives its server.
@@ -43,11 +48,15 @@ class ConsoleHandler final : public http::JsonHandler {
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
-  bool Admit(http1::HttpExchangePtr& exchange, access::Scope scope, std::string_view model) const;
+  bool Admit(http1::HttpExchangePtr& exchange, const DataRoute& route) const;
   void HandleData(http1::HttpExchangePtr exchange, std::string_view path);
   void SendAsset(http1::HttpExchangePtr exchange, std::string_view path) const;
   void SendHistory(http1::HttpExchangePtr exchange);
   void SendModelLoad(http1::HttpExchangePtr exchange, std::string_view model);
+  void SendSequences(http1::HttpExchangePtr exchange, std::string_view model);
+  void SendExplanation(http1::HttpExchangePtr exchange, std::string_view model);
+  void SendTraces(http1::HttpExchangePtr exchange);
+  void SendTrace(http1::HttpExchangePtr exchange, std::string_view id);
   void StartLive(http1::HttpExchangePtr exchange);
 
   const ConsoleOptions options_;

@@ -3,15 +3,20 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <gtest/gtest.h>
 
+#include "base/recent_log.h"
 #include "base/temporary_folder.h"
 #include "http/api_handler.h"
+#include "http/json_dom.h"
+#include "http/openapi.h"
 #include "http/testing/client.h"
 #include "http/testing/fake_service.h"
 #include "http1/http_server.h"
 #include "net/compression.h"
+#include "observe/recent_traces.h"
 
 namespace nereid::console {
 namespace {
@@ -36,11 +41,15 @@ class Page {
   std::string index_, script_;
 };
 
-// Keys with one scope each, which are "m" and "x": their SHA-256.
+// Keys with one scope each, which are "m", "x", "s" and "a": their SHA-256.
 constexpr char kKeys[] = R"({"keys":[{"id":"metrics","scopes":["metrics"],"sha256":)"
                          R"("62c66a7a5dd70c3146618063c344e531e6d4b59e379808443ce962b3abd63c5a"},)"
                          R"({"id":"metadata","scopes":["metadata"],"models":["other"],"sha256":)"
-                         R"("2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]})";
+                         R"("2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},)"
+                         R"({"id":"some","scopes":["trace-log"],"models":["m"],"sha256":)"
+                         R"("043a718774c572bd8a25adbeb1bfcd5c0256ae11cecf9f9c3f925d0e52beaf89"},)"
+                         R"({"id":"all","scopes":["trace-log"],"sha256":)"
+                         R"("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"}]})";
 
 class ConsoleTest : public testing::Test {
  protected:
@@ -61,7 +70,13 @@ class ConsoleTest : public testing::Test {
     }
     if (options.has_page) files_ = page_.Files();
     handler_ = std::make_unique<ConsoleHandler>(
-        ConsoleOptions{.gate = gate_.get(), .restrictions = restrictions, .assets = files_},
+        ConsoleOptions{.gate = gate_.get(),
+                       .restrictions = restrictions,
+                       .assets = files_,
+                       .explain = [](const std::string& model) -> base::Result<std::string> {
+                         if (model == "m") return std::string("{}");
+                         return base::NotFoundError("no " + model);
+                       }},
         service_, recorder_, pool_.workers());
     api_ = std::make_unique<http::ApiHandler>(
         http::ApiOptions{.gate = gate_.get(), .elsewhere = handler_.get()}, pool_, service_,
@@ -124,8 +139,9 @@ TEST_F(ConsoleTest, LeavesTheOtherPathsAlone) {
   EXPECT_EQ(redirection.status, 308);
   EXPECT_TRUE(redirection.Has("Location: ui/\r\n"));
   EXPECT_EQ(Get("/v2").status, 200);
-  for (const char* path : {"/", "/uix", "/ui/none.js", "/ui/../v2", "/ui/assets/", "/ui/api/",
-                           "/ui/api/none", "/ui/api/modelsx"}) {
+  for (const char* path :
+       {"/", "/uix", "/ui/none.js", "/ui/../v2", "/ui/assets/", "/ui/api/", "/ui/api/none",
+        "/ui/api/modelsx", "/ui/api/log/x", "/ui/api/models/m/none", "/ui/api/models//sequences"}) {
     EXPECT_EQ(Get(path).status, 404) << path;
   }
   EXPECT_EQ(Get("/ui/%zz").status, 400);
@@ -146,6 +162,96 @@ TEST_F(ConsoleTest, TellsHowAModelIsLoaded) {
   const Reply none = Get("/ui/api/models/none");
   EXPECT_EQ(none.status, 400);
   EXPECT_EQ(none.body, "{\"error\":\"requested model 'none' is not available\"}");
+}
+
+TEST_F(ConsoleTest, SendsMessagesOfTheLog) {
+  base::KeepRecentLog();
+  NEREID_LOG(kError, "broken \"thing\"");
+  const Reply all = Get("/ui/api/log");
+  EXPECT_EQ(all.status, 200);
+  EXPECT_TRUE(all.Has("Cache-Control: no-store\r\n"));
+  EXPECT_NE(all.body.find("\"level\":\"error\",\"source\":\"console_handler_test.cc:"),
+            std::string::npos)
+      << all.body;
+  EXPECT_TRUE(all.body.ends_with("\"text\":\"broken \\\"thing\\\"\"}]}")) << all.body;
+  const uint64_t last = base::RecentLogOfProcess().After(0).back().id;
+  EXPECT_EQ(Get("/ui/api/log?after=" + std::to_string(last)).body, "{\"messages\":[]}");
+  for (const char* query : {"after=", "after=x", "after=-1", "after=99999999999999999999", "x=1"}) {
+    EXPECT_EQ(Get(std::string("/ui/api/log?") + query).status, 400) << query;
+  }
+}
+
+TEST_F(ConsoleTest, TellsOfSingleRequestsUnderPrivateNamesOnly) {
+  // Whoever owns a public name can let it point here, and read as the page of this server.
+  for (const char* path :
+       {"/ui/api/log", "/ui/api/traces", "/ui/api/traces/1", "/ui/api/models/m/sequences"}) {
+    client_->Send("GET " + std::string(path) + " HTTP/1.1\r\nHost: a.example.com\r\n\r\n");
+    const Reply reply = client_->Read();
+    EXPECT_EQ(reply.status, 403) << path;
+    EXPECT_NE(reply.body.find("not under 'a.example.com'"), std::string::npos) << reply.body;
+  }
+}
+
+TEST_F(ConsoleTest, SendsTraces) {
+  EXPECT_EQ(Get("/ui/api/traces").body, "{\"is_on\":false,\"traces\":[]}");
+  observe::Tracing tracing(
+      observe::TraceOptions{.settings = {.levels = observe::kTraceTimestamps, .rate = 1},
+                            .file = folder_.path + "/traces"});
+  service_.traces = &tracing;
+  tracing.recent().Start();
+  {
+    const auto trace = tracing.Start("m", {});
+    trace->Describe("m", 3, "id");
+    trace->Report(observe::TraceActivity::kRequestStart, 100);
+    trace->Report(observe::TraceActivity::kRequestEnd, 350);
+  }
+  const std::string list = Get("/ui/api/traces").body;
+  EXPECT_TRUE(list.starts_with("{\"is_on\":true,\"traces\":[{\"id\":1,\"time_ms\":")) << list;
+  EXPECT_TRUE(list.ends_with(
+      "\"model\":\"m\",\"version\":3,\"request_id\":\"id\",\"requests\":1,\"ns\":250}]}"))
+      << list;
+  const std::string one = Get("/ui/api/traces/1").body;
+  EXPECT_NE(one.find("\"moments\":[{\"name\":\"REQUEST_START\",\"ns\":0},"
+                     "{\"name\":\"REQUEST_END\",\"ns\":250}]"),
+            std::string::npos)
+      << one;
+  for (const char* id : {"2", "x", "-1", "1/", "18446744073709551616"}) {
+    EXPECT_EQ(Get(std::string("/ui/api/traces/") + id).status, 404) << id;
+  }
+  service_.traces = nullptr;
+}
+
+// A scheduler that holds one sequence.
+class OneSequence final : public core::Scheduler {
+ public:
+  void Enqueue(core::RequestPtr) override {}
+  void OnCancelled(core::Request&) override {}
+  bool Stop(base::TimePoint) override { return true; }
+  std::optional<core::SequencesReading> ReadSequences(size_t) override {
+    core::SequencesReading reading{.is_oldest = true, .used_slots = 1, .free_slots = 3};
+    reading.running.push_back({.id = "a\"b", .instance = 1, .position = 2, .idle_ns = 5});
+    return reading;
+  }
+};
+
+TEST_F(ConsoleTest, SendsSequences) {
+  service_.model().SetScheduler(std::make_unique<OneSequence>());
+  const Reply reply = Get("/ui/api/models/m/sequences");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_NE(reply.body.find("\"strategy\":\"oldest\",\"slots_per_instance\":0,\"used_slots\":1,"
+                            "\"free_slots\":3"),
+            std::string::npos)
+      << reply.body;
+  EXPECT_NE(reply.body.find("{\"id\":\"a\\\"b\",\"instance\":1,\"position\":2,\"waiting\":0,"
+                            "\"executing\":false,\"closed\":false,\"idle_ns\":5}"),
+            std::string::npos)
+      << reply.body;
+  EXPECT_EQ(Get("/ui/api/models/none/sequences").status, 404);
+}
+
+TEST_F(ConsoleTest, ExplainsConfigurations) {
+  EXPECT_EQ(Get("/ui/api/models/m/explanation").body, "{}");
+  EXPECT_EQ(Get("/ui/api/models/none/explanation").status, 404);
 }
 
 TEST_F(ConsoleTest, HasTheHistoryOfTheLoad) {
@@ -190,6 +296,21 @@ TEST_F(ConsoleTest, RefusesMoreBrowsersThanItMayHave) {
   EXPECT_TRUE(reply.Has("Retry-After: 5\r\n"));
 }
 
+TEST(ConsoleRoutes, AreThoseThatTheOpenApiDocumentDescribes) {
+  rapidjson::Document document;
+  ASSERT_TRUE(http::ParseJson(http::OpenApiDocument(), document).ok());
+  constexpr std::string_view kPrefix = "/ui/api/";
+  std::set<DataKind> described;
+  for (const auto& path : document["paths"].GetObject()) {
+    const std::string_view name = path.name.GetString();
+    if (!name.starts_with(kPrefix)) continue;
+    const DataKind kind = MatchData(name.substr(kPrefix.size())).kind;
+    EXPECT_NE(kind, DataKind::kNone) << name;
+    described.insert(kind);
+  }
+  EXPECT_EQ(described.size(), static_cast<size_t>(DataKind::kTrace));
+}
+
 class UnbuiltConsoleTest : public ConsoleTest {
  protected:
   UnbuiltConsoleTest() : ConsoleTest(Options{.has_page = false}) {}
@@ -218,6 +339,19 @@ TEST_F(ConsoleWithKeysTest, ShowsItsFilesToEverybodyAndNumbersToThoseWhoMay) {
   EXPECT_EQ(Get("/ui/api/live", "X-API-Key: x\r\n").status, 403);
   EXPECT_EQ(Get("/ui/api/models/m", "X-API-Key: x\r\n").status, 403);
   EXPECT_EQ(Get("/ui/api/%6dodels/m", "X-API-Key: x\r\n").status, 403);
+}
+
+TEST_F(ConsoleWithKeysTest, ShowsSingleRequestsToThoseWhoMayChangeTraces) {
+  for (const char* path : {"/ui/api/log", "/ui/api/traces", "/ui/api/traces/1"}) {
+    EXPECT_EQ(Get(path).status, 401) << path;
+    EXPECT_EQ(Get(path, "X-API-Key: m\r\n").status, 403) << path;
+    // They tell of all models.
+    EXPECT_EQ(Get(path, "X-API-Key: s\r\n").status, 403) << path;
+    EXPECT_NE(Get(path, "X-API-Key: a\r\n").status, 403) << path;
+  }
+  EXPECT_EQ(Get("/ui/api/models/other/sequences", "X-API-Key: x\r\n").status, 403);
+  EXPECT_EQ(Get("/ui/api/models/other/sequences", "X-API-Key: s\r\n").status, 403);
+  EXPECT_EQ(Get("/ui/api/models/m/explanation", "X-API-Key: x\r\n").status, 403);
 }
 
 TEST_F(ConsoleWithKeysTest, EndsStreamsWhoseKeyMayHaveGone) {

@@ -86,35 +86,28 @@ std::optional<LoadSample> LoadMeter::Next(const LoadReading& reading) {
 // A model that was loaded since the last reading has begun at 0; one that was unloaded is
 // forgotten.
 void LoadMeter::MeasureModels(const LoadReading& reading, double seconds, LoadSample& sample) {
-  Models models;
-  uint64_t successes = 0;
-  uint64_t failures = 0;
-  uint64_t queued = 0;
-  core::DurationBuckets buckets{};
-  for (const service::ModelStatistics& model : reading.models) {
-    const core::StatisticsSnapshot& now = model.statistics;
-    auto node = models_.extract({model.name, model.version});
-    const Counts before = node.empty() ? Counts{} : node.mapped();
-    successes += Growth(before.successes, now.success.count);
-    failures += Growth(before.failures, now.fail.count);
-    queued += now.pending_count;
-    for (size_t i = 0; i < buckets.size(); ++i) {
-      buckets[i] += Growth(before.buckets[i], now.request_buckets[i]);
+  ++readings_;
+  core::LoadCounts sum;
+  for (const service::ModelLoad& model : reading.models) {
+    const core::LoadCounts& now = model.counts;
+    Known& known = models_[model.identity];
+    const core::LoadCounts& before = known.counts;
+    sum.successes += Growth(before.successes, now.successes);
+    sum.failures += Growth(before.failures, now.failures);
+    sum.pending += now.pending;
+    for (size_t i = 0; i < sum.request_buckets.size(); ++i) {
+      sum.request_buckets[i] += Growth(before.request_buckets[i], now.request_buckets[i]);
     }
-    const Counts counts{now.success.count, now.fail.count, now.request_buckets};
-    if (node.empty()) {
-      models.try_emplace({model.name, model.version}, counts);
-    } else {
-      node.mapped() = counts;
-      models.insert(std::move(node));
-    }
+    known = {now, readings_};
   }
-  models_ = std::move(models);
-  sample.requests = static_cast<float>(static_cast<double>(successes) / seconds);
-  sample.errors = static_cast<float>(static_cast<double>(failures) / seconds);
-  sample.queued = static_cast<float>(queued);
-  sample.p50_ms = QuantileMs(buckets, 0.5);
-  sample.p99_ms = QuantileMs(buckets, 0.99);
+  if (models_.size() > reading.models.size()) {
+    std::erase_if(models_, [this](const auto& one) { return one.second.reading != readings_; });
+  }
+  sample.requests = static_cast<float>(static_cast<double>(sum.successes) / seconds);
+  sample.errors = static_cast<float>(static_cast<double>(sum.failures) / seconds);
+  sample.queued = static_cast<float>(sum.pending);
+  sample.p50_ms = QuantileMs(sum.request_buckets, 0.5);
+  sample.p99_ms = QuantileMs(sum.request_buckets, 0.99);
 }
 
 void LoadMeter::MeasureMachine(const LoadReading& reading, double seconds,

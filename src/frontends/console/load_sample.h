@@ -5,11 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "core/statistics.h"
@@ -53,7 +51,7 @@ MachineReading ReadMachine();
 struct LoadReading {
   uint64_t now_ns = 0;  // monotonic
   int64_t time_s = 0;   // since 1970
-  std::vector<service::ModelStatistics> models;
+  std::vector<service::ModelLoad> models;
   MachineReading machine;
 };
 
@@ -68,19 +66,19 @@ class LoadMeter {
   std::optional<LoadSample> Next(const LoadReading& reading);
 
  private:
-  // What was counted of one version of a model.
-  struct Counts {
-    uint64_t successes = 0;
-    uint64_t failures = 0;
-    core::DurationBuckets buckets{};
+  // What was counted of a version, and in which reading.
+  struct Known {
+    core::LoadCounts counts;
+    uint64_t reading = 0;
   };
-  // By name and version.
-  using Models = std::map<std::pair<std::string, std::string>, Counts>;
+  // By identity. Most stay from reading to reading, so they are changed in place.
+  using Models = std::unordered_map<const void*, Known>;
 
   void MeasureModels(const LoadReading& reading, double seconds, LoadSample& sample);
   void MeasureMachine(const LoadReading& reading, double seconds, LoadSample& sample) const;
 
   uint64_t last_ns_ = 0;
+  uint64_t readings_ = 0;
   Models models_;
   uint64_t process_cpu_ns_ = 0;
   std::optional<observe::CpuTimes> cpu_;

@@ -12,15 +12,18 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-service::ModelStatistics Model(const char* name, uint64_t successes, uint64_t failures = 0) {
-  service::ModelStatistics model{name, "1", {}};
-  model.statistics.success.count = successes;
-  model.statistics.fail.count = failures;
-  model.statistics.request_buckets[6] = successes;  // from 0.5 to 1 ms
+// Their addresses are the identities of models.
+constexpr char kA[] = "a";
+constexpr char kB[] = "b";
+constexpr char kC[] = "c";
+
+service::ModelLoad Model(const char* identity, uint64_t successes, uint64_t failures = 0) {
+  service::ModelLoad model{identity, {.successes = successes, .failures = failures}};
+  model.counts.request_buckets[6] = successes;  // from 0.5 to 1 ms
   return model;
 }
 
-LoadReading At(uint64_t seconds, std::vector<service::ModelStatistics> models) {
+LoadReading At(uint64_t seconds, std::vector<service::ModelLoad> models) {
   LoadReading reading;
   reading.now_ns = (100 + seconds) * kSecond;
   reading.time_s = static_cast<int64_t>(1000 + seconds);
@@ -30,8 +33,8 @@ LoadReading At(uint64_t seconds, std::vector<service::ModelStatistics> models) {
 
 TEST(LoadMeter, CountsWhatHappenedBetweenTwoReadings) {
   LoadMeter meter;
-  EXPECT_FALSE(meter.Next(At(0, {Model("a", 1000, 7)})));
-  const auto sample = meter.Next(At(2, {Model("a", 1100, 11)}));
+  EXPECT_FALSE(meter.Next(At(0, {Model(kA, 1000, 7)})));
+  const auto sample = meter.Next(At(2, {Model(kA, 1100, 11)}));
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->time_s, 1002);
   EXPECT_FLOAT_EQ(sample->requests, 50);
@@ -41,17 +44,17 @@ TEST(LoadMeter, CountsWhatHappenedBetweenTwoReadings) {
 
 TEST(LoadMeter, TakesModelsThatComeAndGoForWhatTheyAre) {
   LoadMeter meter;
-  meter.Next(At(0, {Model("a", 1000), Model("b", 50)}));
+  meter.Next(At(0, {Model(kA, 1000), Model(kB, 50)}));
   // One is unloaded, one is loaded again and counts from 0, one is new.
-  const auto sample = meter.Next(At(1, {Model("b", 3), Model("c", 4)}));
+  const auto sample = meter.Next(At(1, {Model(kB, 3), Model(kC, 4)}));
   ASSERT_TRUE(sample);
   EXPECT_FLOAT_EQ(sample->requests, 7);
 }
 
 TEST(LoadMeter, KnowsNoLatencyWithoutARequest) {
   LoadMeter meter;
-  meter.Next(At(0, {Model("a", 1000)}));
-  const auto sample = meter.Next(At(1, {Model("a", 1000)}));
+  meter.Next(At(0, {Model(kA, 1000)}));
+  const auto sample = meter.Next(At(1, {Model(kA, 1000)}));
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample->requests, 0);
   EXPECT_TRUE(std::isnan(sample->p50_ms));

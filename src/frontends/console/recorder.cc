@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/recent_log.h"
+#include "observe/recent_traces.h"
 
 namespace nereid::console {
 
@@ -14,6 +16,8 @@ constexpr std::chrono::seconds kInterval{1};
 Recorder::~Recorder() { Stop(); }
 
 void Recorder::Start() {
+  base::KeepRecentLog();
+  if (observe::Tracing* const tracing = service_.tracing()) tracing->recent().Start();
   thread_ = base::Thread("console", [this] { Run(); });
 }
 
@@ -46,9 +50,7 @@ void Recorder::Take() {
   reading.time_s = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
-  if (auto models = service_.ReadStatistics("", ""); models.ok()) {
-    reading.models = std::move(*models);
-  }
+  reading.models = service_.ReadLoads();
   reading.machine = ReadMachine();
   reading.machine.gpus = service_.ReadGpus();
   NoteSize(reading.machine);

@@ -23,7 +23,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Starts the thread. Call it once.
+  // Starts the thread, and keeps the last messages of the log and the last traces from now on. Call
+  // it once.
   void Start();
   // Ends the thread and the streams. A second call does nothing.
   void Stop();

@@ -40,6 +40,8 @@ TEST_F(OpenApiTest, DescribesEveryRouteAndItsMethods) {
   ASSERT_NE(paths_, nullptr);
   std::map<RouteKind, std::set<std::string>> methods;
   for (const auto& path : paths_->GetObject()) {
+    // The console has routes of its own, and a test that compares them.
+    if (std::string_view(path.name.GetString()).starts_with("/ui/")) continue;
     const RouteKind kind = MatchRoute(Fill(path.name.GetString())).kind;
     EXPECT_NE(kind, RouteKind::kNone) << path.name.GetString();
     for (const auto& member : path.value.GetObject()) {

@@ -57,4 +57,12 @@ std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys) {
   return {};
 }
 
+std::string RefusePublicHost(const http1::HttpHead& head, bool asks_for_keys) {
+  const std::string_view host = head.Header("Host");
+  if (asks_for_keys || IsPrivateName(host)) return {};
+  return "without --api-keys, this is shown only under an address or a name without dots, and not "
+         "under '" +
+         std::string(host) + "'";
+}
+
 }  // namespace nereid::http

@@ -18,4 +18,10 @@ namespace nereid::http {
 // the browser then takes his page for the server's own.
 std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys);
 
+// Returns why a request is refused whose answer is for people who may see what others ask of the
+// server: where nobody is asked for keys, it must not come under a public name, for the same
+// reason. Empty if it is not refused. Browsers do not name the page that wants to read from its own
+// server, so this holds for all clients.
+std::string RefusePublicHost(const http1::HttpHead& head, bool asks_for_keys);
+
 }  // namespace nereid::http
