@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replica of Ray Serve: a server in its process, asked over HTTP by Ray's proxy, or from Python by its handles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from typing import Any, AsyncIterator, Optional
+from urllib.parse import quote
+
+from ray import serve
+from ray.exceptions import RayError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from nereid._api._enums import RequestFlag
+from nereid._api._errors import InvalidArgumentError, NotFoundError, TritonError, UnavailableError
+from nereid._api._model import Model
+from nereid._functions._serve import FunctionServer
+from nereid.ray._files import FileRepository, is_model_file
+from nereid.ray._multiplexed import LoadedModel
+from nereid.ray._sequences import Sequences, Step, model_in, step_of
+from nereid.ray._socket import Answer, Connections, Fields, ServerGone
+
+# The server's own default for --http-max-input-size, which is that of JSON; tensors in binary form may be larger.
+_MOST_BYTES = 1 << 31
+# The header by which Ray's proxy sends requests to the same replica.
+_SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id").lower().encode()
+
+
+class Replica:
+    """What each replica runs. `app` deploys it; see there for the arguments."""
+
+    def __init__(
+        self,
+        *models: Any,
+        config: Optional[dict[str, Any]] = None,
+        server: Optional[dict[str, Any]] = None,
+        is_multiplexed: bool = False,
+    ) -> None:
+        self._is_multiplexed = is_multiplexed
+        self._files = FileRepository()
+        self._folder = tempfile.mkdtemp(prefix="nereid-ray-")
+        socket = os.path.join(self._folder, "http")
+        settings: dict[str, Any] = {"exit_timeout": 15, **(server or {})}
+        settings.update(http_port=0, grpc_port=None, metrics_port=None)
+        if is_multiplexed:
+            settings["startup_models"] = []
+        self._server = FunctionServer((*self._sources(models, config),), f"unix:{socket}", False, settings).start()
+        self._connections = Connections(socket)
+        self._sequences = Sequences(self._server)
+        context = serve.get_replica_context()
+        self._tag = context.replica_tag
+        self._deployment = (context.deployment, context.app_name)
+        ongoing = getattr(getattr(context, "_deployment_config", None), "max_ongoing_requests", 2)
+        self._most_handed_on = max(1, ongoing // 2)
+        self._handed_on = 0
+        self._handle: Any = None
+        names = [] if is_multiplexed else sorted({model.name for model in self._server.models().values()})
+        self._only_model = names[0] if len(names) == 1 else None
+
+    def _sources(self, models: tuple, config: Optional[dict[str, Any]]) -> list[Any]:
+        files = [os.fspath(one) for one in models if isinstance(one, (str, os.PathLike)) and is_model_file(os.fspath(one))]
+        if config is not None and len(files) != 1:
+            raise InvalidArgumentError(f"config is for a single model file, and there are {len(files)}")
+        for path in files:
+            self._files.put(path, config)
+        others = [one for one in models if not (isinstance(one, (str, os.PathLike)) and os.fspath(one) in files)]
+        return [*others, self._files.path] if files else others
+
+    def __del__(self) -> None:
+        # Ray calls this when the replica has no more requests; the interpreter may again.
+        server = getattr(self, "_server", None)
+        if server is not None and server.is_running():
+            with contextlib.suppress(TritonError):
+                server.stop()
+        self._files.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def check_health(self) -> None:
+        """Ray replaces a replica for which this raises an error."""
+        if not self._server.live():
+            raise UnavailableError("the server is not live")
+        if not self._server.ready():
+            raise UnavailableError("the server is not ready")
+
+    # --- HTTP ---------------------------------------------------------------------------------------
+
+    async def __call__(self, request: Request) -> Response:
+        """Passes a request over HTTP to the server, and its answer back."""
+        root = request.scope.get("root_path", "").rstrip("/")
+        path = request.scope["path"]
+        if root and path.startswith(root):
+            path = path[len(root) :]
+        fields = [(name.lower(), value) for name, value in request.headers.raw]
+        try:
+            body = await _read(request)
+            return _response(await self._answer(request.method, path, request.scope["query_string"], fields, body))
+        except (TritonError, ServerGone, RayError) as error:
+            return _refusal(error)
+
+    async def _answer(self, method: str, path: str, query: bytes, fields: Fields, body: bytes) -> Answer:
+        model, is_inference = model_in(path)
+        target = quote(path or "/", safe="/:@!$&'()*+,;=~") + ("?" + query.decode("ascii") if query else "")
+        call = (method, target, fields, body)
+        async with self._loaded(model):
+            named = dict(fields)
+            step = self._sequences.step_in(model, named, body) if model and is_inference else None
+            if step is None:
+                return await self._connections.ask(*call)
+            parts = await self._in_sequence(step, "_ask", call, _SESSION_HEADER in named)
+            return parts if isinstance(parts, Answer) else await _answer_of(*parts)
+
+    async def _ask(self, *call: Any) -> Answer:
+        return await self._connections.ask(*call)
+
+    # --- Handles ------------------------------------------------------------------------------------
+
+    async def infer(self, inputs: dict[str, Any], model: Optional[str] = None, **fields: Any) -> dict[str, Any]:
+        """One request from Python: arrays by name in, arrays by name out.
+
+        Parameters
+        ----------
+        inputs : dict[str, Any]
+            numpy arrays, or what else `InferenceRequest` takes.
+        model : Optional[str]
+            Not needed where there is only one, or a multiplexed model id is set.
+        fields
+            Other fields of `InferenceRequest`; `version`; `sequence_id`, `sequence_start` and `sequence_end`.
+
+        Raises
+        ------
+        TritonError
+            As `Model.infer`. A decoupled model that does not answer with exactly one response is an error.
+        """
+        name = self._named(model)
+        async with self._loaded(name):
+            step = step_of(name, fields)
+            if step is None:
+                return await self._infer(name, inputs, fields)
+            self._sequences.has(name)
+            return await self._in_sequence(step, "_infer", (name, inputs, fields), False)
+
+    async def stream(self, inputs: dict[str, Any], model: Optional[str] = None, **fields: Any) -> AsyncIterator:
+        """As `infer`, for decoupled models: `handle.options(stream=True).stream.remote(…)` yields each response."""
+        name = self._named(model)
+        async with self._loaded(name):
+            with _plain_errors():
+                async for response in self._start(name, inputs, fields):
+                    if response.outputs:
+                        yield _arrays(response)
+
+    def _named(self, model: Optional[str]) -> str:
+        name = model or serve.get_multiplexed_model_id() or self._only_model
+        if not name:
+            raise InvalidArgumentError("say which model: infer.remote(inputs, model=…), or options(multiplexed_model_id=…)")
+        return name
+
+    def _start(self, name: str, inputs: dict[str, Any], fields: dict[str, Any]) -> Any:
+        fields = dict(fields)
+        model = Model(self._server, name, int(fields.pop("version", -1)))
+        start, end = fields.pop("sequence_start", False), fields.pop("sequence_end", False)
+        flags = start * RequestFlag.SEQUENCE_START | end * RequestFlag.SEQUENCE_END
+        return model.async_infer(inputs=inputs, correlation_id=fields.pop("sequence_id", None), flags=flags, **fields)
+
+    async def _infer(self, name: str, inputs: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+        with _plain_errors():
+            found = [_arrays(response) async for response in self._start(name, inputs, fields) if response.outputs]
+        if len(found) != 1:
+            raise InvalidArgumentError(f"model '{name}' answered {len(found)} times, which needs options(stream=True).stream")
+        return found[0]
+
+    # --- Sequences ----------------------------------------------------------------------------------
+
+    async def _in_sequence(self, step: Step, method: str, call: tuple, is_sent_by_session: bool) -> Any:
+        """The answer of the replica that has the sequence, or of the one that shall have it."""
+        # The router has chosen this replica for the sequence, and will again.
+        begins_here = step.start and is_sent_by_session
+        if (begins_here or not step.start) and self._sequences.takes(step):
+            return await getattr(self, method)(*call)
+        if self._handed_on >= self._most_handed_on:
+            # If all that replicas do were waiting for each other, none would go on.
+            raise UnavailableError(
+                f"{self._handed_on} requests of sequences wait for other replicas; with the header "
+                f"'{_SESSION_HEADER.decode()}: {step.sequence}' they reach the right one at once"
+            )
+        self._handed_on += 1
+        try:
+            return await self._hand_on(step, method, call)
+        finally:
+            self._handed_on -= 1
+
+    async def _hand_on(self, step: Step, method: str, call: tuple) -> Any:
+        if self._handle is None:
+            self._handle = await asyncio.to_thread(serve.get_deployment_handle, *self._deployment)
+        handle = self._handle.options(stream=True, session_id=step.sequence).take_over
+        asked: set[str] = set()
+        rank = 0
+        while True:
+            parts = handle.remote(step, method, call, rank=rank)
+            tag, is_taken, answer = await parts.__anext__()
+            if is_taken:
+                return (answer, parts) if method == "_ask" else answer
+            if tag in asked:
+                # No replica has it. The server says so best.
+                return await getattr(self, method)(*call)
+            asked.add(tag)
+            rank += 1
+
+    async def take_over(self, step: Step, method: str, call: tuple, rank: int) -> AsyncIterator:
+        """What another replica got and is for this one: yields (this replica, whether it has the sequence, the
+        answer), and then the pieces of an answer that is a stream. `rank` is for the router."""
+        if not self._sequences.takes(step):
+            yield self._tag, False, None
+            return
+        answer = await getattr(self, method)(*call)
+        if not isinstance(answer, Answer):
+            yield self._tag, True, answer
+            return
+        yield self._tag, True, (answer.status, answer.fields, answer.body)
+        if answer.body is None:
+            async for piece in answer.pieces():
+                yield piece
+
+    # --- Multiplexed models -------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _loaded(self, model: Optional[str]) -> AsyncIterator[None]:
+        """Loads the model that a request is for, where models are loaded on demand, and keeps it."""
+        if not self._is_multiplexed or model is None:
+            yield
+            return
+        chosen = serve.get_multiplexed_model_id()
+        if chosen and chosen != model:
+            raise InvalidArgumentError(f"the request is for model '{model}', and its header for '{chosen}'")
+        loaded: LoadedModel = await self.load_model(model)
+        with loaded.used():
+            yield
+
+    async def load_model(self, name: str) -> LoadedModel:
+        """Loads a model of the repository."""
+        await asyncio.to_thread(self._server.load, name)
+        return LoadedModel(self._server, name, self._sequences.forget)
+
+
+def multiplexed_replica(most_models: int) -> type:
+    """The class of replicas that have so many models of their repositories loaded at once, at most."""
+
+    class MultiplexedReplica(Replica):
+        @serve.multiplexed(max_num_models_per_replica=most_models)
+        async def load_model(self, name: str) -> LoadedModel:
+            return await Replica.load_model(self, name)
+
+    MultiplexedReplica.__doc__ = Replica.__doc__
+    return MultiplexedReplica
+
+
+# --- Small parts ------------------------------------------------------------------------------------
+
+
+async def _read(request: Request) -> bytes:
+    """The body. Ray's proxy has it in memory already, so that this bounds only what this process holds."""
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > _MOST_BYTES:
+            raise InvalidArgumentError(f"the body of the request is larger than {_MOST_BYTES} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _response(answer: Answer) -> Response:
+    if answer.body is not None:
+        response = Response(answer.body, answer.status)
+        answer.fields.append((b"content-length", b"%d" % len(answer.body)))
+    else:
+        response = StreamingResponse(answer.pieces(), answer.status)
+    response.raw_headers = answer.fields
+    return response
+
+
+async def _answer_of(head: tuple[int, Fields, Optional[bytes]], parts: AsyncIterator) -> Answer:
+    """The answer that another replica passes on."""
+    answer = Answer(*head)
+    if answer.body is None:
+        answer.pieces = lambda: parts
+    return answer
+
+
+def _refusal(error: Exception) -> Response:
+    """An error of this package, in the form of the server's."""
+    statuses = {InvalidArgumentError: 400, NotFoundError: 404}
+    status = 500 if type(error) is TritonError else statuses.get(type(error), 503)
+    return Response(json.dumps({"error": str(error)}), status, media_type="application/json")
+
+
+@contextlib.contextmanager
+def _plain_errors():
+    """Errors without the response that they came with, which cannot leave the process."""
+    try:
+        yield
+    except TritonError as error:
+        raise type(error)(str(error)) from None
+
+
+def _arrays(response: Any) -> dict[str, Any]:
+    return {name: tensor.__array__() for name, tensor in response.outputs.items()}
+
+
+def existing(path: str) -> str:
+    """The path as every process of this machine finds it."""
+    return str(pathlib.Path(path).absolute()) if os.path.exists(path) else path
