@@ -155,6 +155,10 @@ class Replica:
                     if response.outputs:
                         yield _arrays(response)
 
+    async def models(self) -> list[str]:
+        """The models that the replica which gets this has loaded."""
+        return sorted({model.name for model in self._server.models(exclude_not_ready=True).values()})
+
     def _named(self, model: Optional[str]) -> str:
         name = model or serve.get_multiplexed_model_id() or self._only_model
         if not name:
