@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from ray import serve
 from ray.exceptions import RayError
+from ray.serve.exceptions import RayServeException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -30,7 +31,7 @@ from nereid.ray._socket import Answer, Connections, Fields, ServerGone
 # The server's own default for --http-max-input-size, which is that of JSON; tensors in binary form may be larger.
 _MOST_BYTES = 1 << 31
 # The header by which Ray's proxy sends requests to the same replica.
-_SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id").lower().encode()
+_SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id")
 
 
 class Replica:
@@ -58,7 +59,7 @@ class Replica:
         self._tag = context.replica_tag
         self._deployment = (context.deployment, context.app_name)
         ongoing = getattr(getattr(context, "_deployment_config", None), "max_ongoing_requests", 2)
-        self._most_handed_on = max(1, ongoing // 2)
+        self._most_handed_on = ongoing // 2
         self._handed_on = 0
         self._handle: Any = None
         names = [] if is_multiplexed else sorted({model.name for model in self._server.models().values()})
@@ -101,7 +102,7 @@ class Replica:
         try:
             body = await _read(request)
             return _response(await self._answer(request.method, path, request.scope["query_string"], fields, body))
-        except (TritonError, ServerGone, RayError) as error:
+        except (TritonError, ServerGone, RayError, RayServeException) as error:
             return _refusal(error)
 
     async def _answer(self, method: str, path: str, query: bytes, fields: Fields, body: bytes) -> Answer:
@@ -113,7 +114,8 @@ class Replica:
             step = self._sequences.step_in(model, named, body) if model and is_inference else None
             if step is None:
                 return await self._connections.ask(*call)
-            parts = await self._in_sequence(step, "_ask", call, _SESSION_HEADER in named)
+            has_session = any(_is_session_header(name) for name in named)
+            parts = await self._in_sequence(step, "_ask", call, has_session)
             return parts if isinstance(parts, Answer) else await _answer_of(*parts)
 
     async def _ask(self, *call: Any) -> Answer:
@@ -141,15 +143,23 @@ class Replica:
         name = self._named(model)
         async with self._loaded(name):
             step = step_of(name, fields)
-            if step is None:
+            if step is None or not self._sequences.has(name):
                 return await self._infer(name, inputs, fields)
-            self._sequences.has(name)
             return await self._in_sequence(step, "_infer", (name, inputs, fields), False)
 
     async def stream(self, inputs: dict[str, Any], model: Optional[str] = None, **fields: Any) -> AsyncIterator:
-        """As `infer`, for decoupled models: `handle.options(stream=True).stream.remote(…)` yields each response."""
+        """As `infer`, for decoupled models: `handle.options(stream=True).stream.remote(…)` yields each response.
+
+        A sequence needs `options(session_id=…)` with the same text in all of its requests.
+        """
         name = self._named(model)
         async with self._loaded(name):
+            step = step_of(name, fields)
+            if step is not None and self._sequences.has(name) and not self._sequences.takes(step):
+                raise InvalidArgumentError(
+                    f"this replica does not have the sequence {step.sequence} of model '{name}'; streams of a sequence "
+                    f"reach the same replica by options(stream=True, session_id='{step.sequence}')"
+                )
             with _plain_errors():
                 async for response in self._start(name, inputs, fields):
                     if response.outputs:
@@ -191,7 +201,7 @@ class Replica:
             # If all that replicas do were waiting for each other, none would go on.
             raise UnavailableError(
                 f"{self._handed_on} requests of sequences wait for other replicas; with the header "
-                f"'{_SESSION_HEADER.decode()}: {step.sequence}' they reach the right one at once"
+                f"'{_SESSION_HEADER}: {step.sequence}' they reach the right one at once"
             )
         self._handed_on += 1
         try:
@@ -267,6 +277,11 @@ def multiplexed_replica(most_models: int) -> type:
 # --- Small parts ------------------------------------------------------------------------------------
 
 
+def _is_session_header(name: bytes) -> bool:
+    """As Ray's proxy compares: some proxies in front of it change hyphens."""
+    return name.decode("latin-1").lower().replace("-", "_") == _SESSION_HEADER.lower().replace("-", "_")
+
+
 async def _read(request: Request) -> bytes:
     """The body. Ray's proxy has it in memory already, so that this bounds only what this process holds."""
     pieces, size = [], 0
@@ -298,8 +313,8 @@ async def _answer_of(head: tuple[int, Fields, Optional[bytes]], parts: AsyncIter
 
 def _refusal(error: Exception) -> Response:
     """An error of this package, in the form of the server's."""
-    statuses = {InvalidArgumentError: 400, NotFoundError: 404}
-    status = 500 if type(error) is TritonError else statuses.get(type(error), 503)
+    statuses = {InvalidArgumentError: 400, NotFoundError: 404, UnavailableError: 503}
+    status = statuses.get(type(error), 500) if isinstance(error, TritonError) else 503
     return Response(json.dumps({"error": str(error)}), status, media_type="application/json")
 
 
