@@ -40,6 +40,7 @@ SCALED = {
 # Applications by name, each at the path of that name.
 APPLICATIONS = {
     "main": lambda folder: {"models": (folder / "models", folder / "digits.onnx", *models_of_tests.ALL), **SCALED},
+    "load": lambda folder: {"models": (models_of_tests.number, models_of_tests.Sum), **SCALED},
     "many": lambda folder: {"models": (folder / "many",), "max_models_per_replica": 2, "num_replicas": 1},
 }
 

@@ -31,6 +31,8 @@ class Cluster:
     def __init__(self, write_models):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="nr"))
         write_models(self.folder)
+        self.executed_path = self.folder / "executed"
+        self.executed_path.touch()
         self.scale(1)
         (self.port,) = servers.free_ports(1)
         self._mark = f"NEREID_RAY_CLUSTER={uuid.uuid4().hex}"
@@ -40,6 +42,7 @@ class Cluster:
             **python_package.environment(),
             name: value,
             "NEREID_RAY_REPLICAS": str(self.folder / "replicas"),
+            "NEREID_RAY_EXECUTED": str(self.executed_path),
             "PYTHONPATH": f"{servers.build_folder() / 'python'}:{HERE}",
             "RAY_USAGE_STATS_ENABLED": "",
         }

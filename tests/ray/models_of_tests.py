@@ -14,9 +14,17 @@ import nereid
 PAIR = (np.int64, (2,))
 
 
+def note(request_id):
+    """Writes down what is executed, where somebody wants to know."""
+    if request_id and (path := os.environ.get("NEREID_RAY_EXECUTED")):
+        with open(path, "a") as file:
+            file.write(f"{os.getpid()} {request_id}\n")
+
+
 @nereid.model(outputs=PAIR)
-def number(value: int):
+def number(value: int, context: nereid.RequestContext):
     """The value, and the replica."""
+    note(context.id)
     return np.array([value, os.getpid()])
 
 
@@ -32,7 +40,7 @@ def count(n: int) -> Iterator[int]:
 
 
 @nereid.model
-def endless(note: str) -> Iterator[int]:
+def endless(ended: str) -> Iterator[int]:
     """Counts until its client goes away, and then writes a file."""
     value = 0
     try:
@@ -40,7 +48,7 @@ def endless(note: str) -> Iterator[int]:
             yield value
             value += 1
     finally:
-        pathlib.Path(note).write_text(str(os.getpid()))
+        pathlib.Path(ended).write_text(str(os.getpid()))
 
 
 @nereid.model
@@ -84,6 +92,7 @@ class Sum:
         answers = []
         for row, (number, start) in enumerate(zip(value[:, 0], controls["START"].ravel())):
             sequence = context[row].correlation_id
+            note(context[row].id)
             self.sums[sequence] = int(number) + (0 if start else self.sums[sequence])
             answers.append([self.sums[sequence], os.getpid()])
         return np.array(answers)

@@ -147,11 +147,11 @@ def test_responses_of_a_stream_come_one_by_one(cluster):
 
 
 def test_a_stream_ends_when_its_client_goes_away(cluster, tmp_path):
-    note = tmp_path / "ended"
-    with post(cluster, "main", "/v2/models/endless/generate_stream", {"note": str(note)}) as response:
+    ended = tmp_path / "ended"
+    with post(cluster, "main", "/v2/models/endless/generate_stream", {"ended": str(ended)}) as response:
         assert b'"output":0' in response.readline()
         response.fp.raw._sock.shutdown(socket.SHUT_RDWR)
-    servers.wait_until(note.exists, "the generator to be closed")
+    servers.wait_until(ended.exists, "the generator to be closed")
 
 
 # --- Handles ----------------------------------------------------------------------------------------

@@ -15,8 +15,11 @@ _os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 from typing import Any, Optional, Union  # noqa: E402
 
-from ray import serve as _serve  # noqa: E402
-from ray.serve.config import RequestRouterConfig as _RequestRouterConfig  # noqa: E402
+try:
+    from ray import serve as _serve
+    from ray.serve.config import RequestRouterConfig as _RequestRouterConfig
+except ImportError as _error:
+    raise ImportError(f"nereid.ray needs Ray Serve: pip install 'nereid[ray]' ({_error})") from _error
 
 from nereid._functions._model import FunctionModel  # noqa: E402
 from nereid.ray._deployment import Replica, existing, multiplexed_replica  # noqa: E402

@@ -28,7 +28,7 @@ from nereid.ray._multiplexed import LoadedModel
 from nereid.ray._sequences import Sequences, Step, model_in, step_of
 from nereid.ray._socket import Answer, Connections, Fields, ServerGone
 
-# The server's own default for --http-max-input-size, which is that of JSON; tensors in binary form may be larger.
+# Of one body, which is in memory here until the server has it. The server has budgets for all of them.
 _MOST_BYTES = 1 << 31
 # The header by which Ray's proxy sends requests to the same replica.
 _SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id")
@@ -283,7 +283,7 @@ def _is_session_header(name: bytes) -> bool:
 
 
 async def _read(request: Request) -> bytes:
-    """The body. Ray's proxy has it in memory already, so that this bounds only what this process holds."""
+    """The body, all of it: Ray's proxy has it in memory as well."""
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)

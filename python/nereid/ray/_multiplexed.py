@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Awaitable, Callable, Iterator
+from typing import Callable, Iterator
 
 from nereid._api._errors import TritonError
 from nereid._api._server import Server
@@ -47,6 +47,3 @@ class LoadedModel:
         except TritonError:
             pass  # the server has stopped, and with it all models
         self._after(self._name)
-
-
-Loader = Callable[[str], Awaitable[LoadedModel]]

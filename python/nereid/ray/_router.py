@@ -7,13 +7,14 @@ import random
 from typing import Optional
 
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
-from ray.serve.request_router import MultiplexMixin, PendingRequest, ReplicaID, RunningReplica
+from ray.serve.request_router import LocalityMixin, MultiplexMixin, PendingRequest, ReplicaID, RunningReplica
 
 
-class SequenceRouter(MultiplexMixin, ConsistentHashRouter):
+class SequenceRouter(LocalityMixin, MultiplexMixin, ConsistentHashRouter):
     """A request with a session (Ray's header, or `handle.options(session_id=…)`) goes to the replica that a ring of
     hashes gives it. The ring is the same in every router, and few sessions move when a replica comes or goes. Any
-    other request goes to the shorter queue of two replicas, among those that have its multiplexed model.
+    other request goes as Ray's own router sends it: to the shorter queue of two replicas, among those that have its
+    multiplexed model, or are near.
     """
 
     def initialize_state(self, **_) -> None:
@@ -29,16 +30,16 @@ class SequenceRouter(MultiplexMixin, ConsistentHashRouter):
     ) -> list[list[RunningReplica]]:
         if not candidate_replicas or pending_request is None:
             return [candidate_replicas] if candidate_replicas else []
-        pending_request.routing_context.should_backoff = True
         session = pending_request.metadata.session_id
         if session:
+            pending_request.routing_context.should_backoff = True
             owner = self._owner(session, pending_request.kwargs.get("rank", 0))
             # No other one if it is busy: what belongs together stays together.
             return [[owner]] if owner is not None else []
-        if pending_request.metadata.multiplexed_model_id:
-            chosen = self.apply_multiplex_routing(pending_request)
-            candidate_replicas = [one for one in candidate_replicas if one.replica_id in chosen]
-        return [random.sample(candidate_replicas, min(2, len(candidate_replicas)))] if candidate_replicas else []
+        is_multiplexed = bool(pending_request.metadata.multiplexed_model_id)
+        choose = self.apply_multiplex_routing if is_multiplexed else self.apply_locality_routing
+        chosen = [replica for replica_id in choose(pending_request) if (replica := self._replicas.get(replica_id))]
+        return [random.sample(chosen, min(2, len(chosen)))] if chosen else []
 
     def _owner(self, session: str, rank: int) -> Optional[RunningReplica]:
         """The replica of that rank for the session, counted around; None if none is alive."""
