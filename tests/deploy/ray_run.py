@@ -25,7 +25,7 @@ import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "ray"), str(TESTS)]
+sys.path[:0] = [str(TESTS / "ray_serve"), str(TESTS)]
 
 import cluster as clusters  # noqa: E402
 from harness import server as servers  # noqa: E402

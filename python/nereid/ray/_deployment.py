@@ -14,7 +14,7 @@ from typing import Any, AsyncIterator, Optional
 from urllib.parse import quote
 
 from ray import serve
-from ray.exceptions import RayError
+from ray.exceptions import RayActorError, RayError
 from ray.serve.exceptions import RayServeException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -25,13 +25,12 @@ from nereid._api._model import Model
 from nereid._functions._serve import FunctionServer
 from nereid.ray._files import FileRepository, is_model_file
 from nereid.ray._multiplexed import LoadedModel
+from nereid.ray._peers import Peers, Reply, is_session_header
 from nereid.ray._sequences import Sequences, Step, model_in, step_of
 from nereid.ray._socket import Answer, Connections, Fields, ServerGone
 
 # Of one body, which is in memory here until the server has it. The server has budgets for all of them.
 _MOST_BYTES = 1 << 31
-# The header by which Ray's proxy sends requests to the same replica.
-_SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id")
 
 
 class Replica:
@@ -48,7 +47,8 @@ class Replica:
         self._files = FileRepository()
         self._folder = tempfile.mkdtemp(prefix="nereid-ray-")
         socket = os.path.join(self._folder, "http")
-        settings: dict[str, Any] = {"exit_timeout": 15, **(server or {})}
+        # When it stops, Ray has waited for all requests. Sequences may be left, but Ray sends them no request any more.
+        settings: dict[str, Any] = {"exit_timeout": 2, **(server or {})}
         settings.update(http_port=0, grpc_port=None, metrics_port=None)
         if is_multiplexed:
             settings["startup_models"] = []
@@ -57,11 +57,7 @@ class Replica:
         self._sequences = Sequences(self._server)
         context = serve.get_replica_context()
         self._tag = context.replica_tag
-        self._deployment = (context.deployment, context.app_name)
-        ongoing = getattr(getattr(context, "_deployment_config", None), "max_ongoing_requests", 2)
-        self._most_handed_on = ongoing // 2
-        self._handed_on = 0
-        self._handle: Any = None
+        self._peers = Peers(context)
         names = [] if is_multiplexed else sorted({model.name for model in self._server.models().values()})
         self._only_model = names[0] if len(names) == 1 else None
 
@@ -80,8 +76,9 @@ class Replica:
         if server is not None and server.is_running():
             with contextlib.suppress(TritonError):
                 server.stop()
-        self._files.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if folder := getattr(self, "_folder", None):
+            self._files.close()
+            shutil.rmtree(folder, ignore_errors=True)
 
     def check_health(self) -> None:
         """Ray replaces a replica for which this raises an error."""
@@ -114,9 +111,7 @@ class Replica:
             step = self._sequences.step_in(model, named, body) if model and is_inference else None
             if step is None:
                 return await self._connections.ask(*call)
-            has_session = any(_is_session_header(name) for name in named)
-            parts = await self._in_sequence(step, "_ask", call, has_session)
-            return parts if isinstance(parts, Answer) else await _answer_of(*parts)
+            return await self._in_sequence(step, "_ask", call, any(map(is_session_header, named)))
 
     async def _ask(self, *call: Any) -> Answer:
         return await self._connections.ask(*call)
@@ -191,52 +186,53 @@ class Replica:
 
     # --- Sequences ----------------------------------------------------------------------------------
 
-    async def _in_sequence(self, step: Step, method: str, call: tuple, is_sent_by_session: bool) -> Any:
-        """The answer of the replica that has the sequence, or of the one that shall have it."""
-        # The router has chosen this replica for the sequence, and will again.
-        begins_here = step.start and is_sent_by_session
-        if (begins_here or not step.start) and self._sequences.takes(step):
-            return await getattr(self, method)(*call)
-        if self._handed_on >= self._most_handed_on:
-            # If all that replicas do were waiting for each other, none would go on.
-            raise UnavailableError(
-                f"{self._handed_on} requests of sequences wait for other replicas; with the header "
-                f"'{_SESSION_HEADER}: {step.sequence}' they reach the right one at once"
-            )
-        self._handed_on += 1
-        try:
-            return await self._hand_on(step, method, call)
-        finally:
-            self._handed_on -= 1
+    async def _in_sequence(self, step: Step, method: str, call: tuple, is_by_session: bool) -> Any:
+        """The answer of the replica that has the sequence, or of the one where it shall begin. `is_by_session` says
+        that Ray has chosen this replica by the session of the request, and will choose it again."""
+        failure: Optional[RayActorError] = None
+        for replica in await self._candidates(step, is_by_session):
+            if replica == self._tag:
+                if self._sequences.takes(step):
+                    return await getattr(self, method)(*call)
+                continue
+            try:
+                reply, parts = await self._peers.hand_on(step, replica, method, call)
+            except RayActorError as error:
+                # It has ended. If it had the sequence, no other one has it, and none will execute the request.
+                failure = error
+                continue
+            if reply.is_taken:
+                # Here it may have been before its client began it anew.
+                self._sequences.end(step)
+                return _answer_of(reply.answer, parts) if method == "_ask" else reply.answer
+        if failure is not None:
+            raise failure
+        # No replica has it. The server says so best.
+        return await getattr(self, method)(*call)
 
-    async def _hand_on(self, step: Step, method: str, call: tuple) -> Any:
-        if self._handle is None:
-            self._handle = await asyncio.to_thread(serve.get_deployment_handle, *self._deployment)
-        handle = self._handle.options(stream=True, session_id=step.sequence).take_over
-        asked: set[str] = set()
-        rank = 0
-        while True:
-            parts = handle.remote(step, method, call, rank=rank)
-            tag, is_taken, answer = await parts.__anext__()
-            if is_taken:
-                return (answer, parts) if method == "_ask" else answer
-            if tag in asked:
-                # No replica has it. The server says so best.
-                return await getattr(self, method)(*call)
-            asked.add(tag)
-            rank += 1
+    async def _candidates(self, step: Step, is_by_session: bool) -> list[str]:
+        """The replicas that may have the sequence, in the order in which they are to be asked."""
+        ranked = await self._peers.ranked(step.sequence)
+        owner = ranked[0] if ranked else self._tag
+        is_here = is_by_session or owner == self._tag
+        if step.start:
+            return [self._tag if is_here else owner]
+        if self._sequences.has_begun(step):
+            # It has begun here while the owner did not exist. Its client may have begun it anew since then, there.
+            return [self._tag] if is_here else [owner, self._tag]
+        return [replica for replica in ranked if replica != self._tag]
 
-    async def take_over(self, step: Step, method: str, call: tuple, rank: int) -> AsyncIterator:
-        """What another replica got and is for this one: yields (this replica, whether it has the sequence, the
-        answer), and then the pieces of an answer that is a stream. `rank` is for the router."""
+    async def take_over(self, step: Step, method: str, call: tuple, to: str) -> AsyncIterator:
+        """What another replica got and is for this one: yields a `Reply`, and then the pieces of an answer that is a
+        stream. `to` is for the router."""
         if not self._sequences.takes(step):
-            yield self._tag, False, None
+            yield tuple(Reply(False))
             return
         answer = await getattr(self, method)(*call)
         if not isinstance(answer, Answer):
-            yield self._tag, True, answer
+            yield tuple(Reply(True, answer))
             return
-        yield self._tag, True, (answer.status, answer.fields, answer.body)
+        yield tuple(Reply(True, (answer.status, answer.fields, answer.body)))
         if answer.body is None:
             async for piece in answer.pieces():
                 yield piece
@@ -277,11 +273,6 @@ def multiplexed_replica(most_models: int) -> type:
 # --- Small parts ------------------------------------------------------------------------------------
 
 
-def _is_session_header(name: bytes) -> bool:
-    """As Ray's proxy compares: some proxies in front of it change hyphens."""
-    return name.decode("latin-1").lower().replace("-", "_") == _SESSION_HEADER.lower().replace("-", "_")
-
-
 async def _read(request: Request) -> bytes:
     """The body, all of it: Ray's proxy has it in memory as well."""
     pieces, size = [], 0
@@ -303,7 +294,7 @@ def _response(answer: Answer) -> Response:
     return response
 
 
-async def _answer_of(head: tuple[int, Fields, Optional[bytes]], parts: AsyncIterator) -> Answer:
+def _answer_of(head: tuple[int, Fields, Optional[bytes]], parts: AsyncIterator) -> Answer:
     """The answer that another replica passes on."""
     answer = Answer(*head)
     if answer.body is None:

@@ -99,19 +99,27 @@ class Sequences:
         parameters = {**said, **inside} if isinstance(inside, dict) else said
         return step_of(model, parameters)
 
-    def takes(self, step: Step) -> bool:
-        """Whether the sequence is here, or begins here. Notes that it goes on, or that it ends."""
-        key, now = (step.model, step.sequence), time.monotonic()
-        last_use = self._last_use.pop(key, None)
+    def has_begun(self, step: Step) -> bool:
+        """Whether the sequence of the request has begun here, and goes on."""
+        last_use = self._last_use.get((step.model, step.sequence))
         # The server forgets sequences that are idle, perhaps a little later.
         limit = (self._idle_s.get(step.model) or 0) + 1
-        if not step.start and (last_use is None or now - last_use > limit):
+        return last_use is not None and time.monotonic() - last_use <= limit
+
+    def takes(self, step: Step) -> bool:
+        """Whether the sequence is here, or begins here. Notes that it goes on, or that it ends."""
+        if not step.start and not self.has_begun(step):
             return False
+        self.end(step)
         if not step.end:
-            self._last_use[key] = now
+            self._last_use[step.model, step.sequence] = time.monotonic()
             if len(self._last_use) > _MOST_SEQUENCES:
                 self._last_use.popitem(last=False)
         return True
+
+    def end(self, step: Step) -> None:
+        """Notes that the sequence of the request is not here."""
+        self._last_use.pop((step.model, step.sequence), None)
 
 
 def step_of(model: str, parameters: dict[str, Any]) -> Optional[Step]:

@@ -244,6 +244,14 @@ def test_sequences_of_handles(cluster, two):
             assert outputs["output"][2][0][0] == step + 1
 
 
+def test_errors_of_sequences_are_those_of_the_package(cluster, two):
+    # Some of them are handed on.
+    for sequence in range(600, 606):
+        answer = cluster.ask(
+            "infer", app="main", model="sum", inputs={"value": ["float32", [[1]]]}, sequence_id=sequence, sequence_start=True)
+        assert "InvalidArgumentError" in answer["raised"]
+
+
 def test_a_sequence_that_no_replica_has_is_an_error(client, two):
     with pytest.raises(InferenceServerException, match="must specify the START flag"):
         ask(client, "sum", 1, (1, 1), sequence_id=987)
@@ -253,13 +261,19 @@ def test_a_sequence_that_no_replica_has_is_an_error(client, two):
 
 def test_sequences_go_on_when_a_replica_is_added(cluster, client, two):
     sequences = [Sequence(client, n, {"x-session-id": str(n)} if n % 2 else None) for n in range(300, 324)]
-    for sequence in sequences:
+    left = [Sequence(client, n) for n in range(500, 524)]
+    for sequence in sequences + left:
         sequence.go_on(1, start=True)
     cluster.scale(3)
     assert replicas(client, 3) > two
     for sequence in sequences:
         sequence.go_on(2)
         sequence.go_on(3, end=True)
+    # Clients may begin sequences anew without having ended them, and some are now the new replica's.
+    left = [Sequence(client, sequence.sequence) for sequence in left]
+    for step in range(STEPS):
+        for sequence in left:
+            sequence.go_on(10, start=step == 0, end=step == STEPS - 1)
     # New ones use the new replica, too.
     found = set()
     numbers = itertools.count(400)
