@@ -32,6 +32,8 @@ EXTRAS = {
     "pytorch": "torch=={pytorch}",
     "tensorflow": "tensorflow-cpu>={tensorflow},<3",
     "openvino": "openvino=={openvino}",
+    # Request routers are an alpha interface of Ray's, which may change with any version.
+    "ray": "ray[serve]>=2.60,<2.61",
 }
 PACKAGE = PARTS["python3-nereid"]
 EMBEDDING = PARTS["nereid-library"]
@@ -81,7 +83,7 @@ def install_package(build, root):
 
 
 def metadata(version, python):
-    versions = {name: framework_version(name) for name in EXTRAS}
+    versions = {name: framework_version(name) for name in LIBRARIES}
     lines = [
         "Metadata-Version: 2.4",
         "Name: nereid",

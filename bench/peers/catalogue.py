@@ -80,13 +80,14 @@ class Peer:
     protocols: dict  # by what they are called in the tables
     package: str = ""  # on PyPI, whose version the tables name
     env: tuple = ()  # what a measurement wants and users need not care about: nothing is reported home
+    of: str = ""  # the server whose packages it runs with, if not its own
 
     def folder(self, workload):
         return HERE / self.name / workload.name
 
     @property
     def requirements(self):
-        return HERE / self.name / "requirements.txt"
+        return HERE / (self.of or self.name) / "requirements.txt"
 
 
 OPEN_INFERENCE = {"JSON": OpenInference(), "binary": BinaryOpenInference()}
@@ -104,6 +105,14 @@ PEERS = (
     ),
     Peer("litserve", "LitServe", {"JSON": Protocol("/predict", "input", "output")}, "litserve"),
     Peer("mlserver", "MLServer", {"JSON": OpenInference()}, "mlserver"),
+)
+
+# Not in the tables of docs/performance.md: asked for by name, as docs/ray.md says.
+BY_NAME = (
+    Peer(
+        "nereid_ray", "nereid.ray", OPEN_INFERENCE, "ray",
+        (("RAY_worker_niceness", "0"),), of="ray_serve",
+    ),
 )
 
 

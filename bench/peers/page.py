@@ -3,13 +3,13 @@
 
 import plots
 import tables
-from catalogue import PEERS
+from catalogue import BY_NAME, PEERS
 from measuring import CLIENTS, median
 from workloads import WORKLOADS
 
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 PLOT = "peers.svg"
-TITLES = {peer.name: peer.title for peer in PEERS}
+TITLES = {peer.name: peer.title for peer in PEERS + BY_NAME}
 
 
 class Column:
@@ -55,7 +55,7 @@ def form_table(content, workload, form):
     samples = content["samples"].get(workload.name, {})
     headed = columns(form)
     figures = {column: column.values(samples) for _, parts in headed for column in parts}
-    names = [peer.name for peer in PEERS if any(peer.name in values for values in figures.values())]
+    names = [peer.name for peer in PEERS + BY_NAME if any(peer.name in values for values in figures.values())]
     if not names:
         return None
     with_lines = form == "JSON"
@@ -164,7 +164,7 @@ def _bars(parts, samples, key, x, y):
     def value(name, clients):
         return median(samples.get(name, []), "loads", "JSON", str(clients), key)
 
-    names = [peer.name for peer in PEERS if peer.name in samples]
+    names = [peer.name for peer in PEERS + BY_NAME if peer.name in samples]
     most = max((value(name, clients) or 0 for name in names for clients in CLIENTS), default=0) or 1
     for name in names:
         parts.append(plots.text(x - 8, y + BAR * len(CLIENTS) / 2 + 4, TITLES[name], anchor="end"))

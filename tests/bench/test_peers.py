@@ -22,7 +22,7 @@ import workloads  # noqa: E402
 
 FOLDERS = [
     pytest.param(peer, workload, id=f"{peer.name}-{workload.name}")
-    for peer in catalogue.PEERS
+    for peer in catalogue.PEERS + catalogue.BY_NAME
     for workload in workloads.WORKLOADS
 ]
 
@@ -37,7 +37,7 @@ def test_a_servers_files_can_be_read_and_its_command_is_one_of_sh(peer, workload
         json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("peer", [peer for peer in catalogue.PEERS if peer.package], ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [peer for peer in catalogue.PEERS + catalogue.BY_NAME if peer.package], ids=lambda peer: peer.name)
 def test_packages_are_pinned_and_compute_with_the_same_onnx_runtime(peer):
     lines = peer.requirements.read_text().split()
     assert all("==" in line for line in lines)
