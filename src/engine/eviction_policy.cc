@@ -41,6 +41,10 @@ void EvictionPolicy::NoteUses(const std::string& name, uint64_t uses, base::Time
   if (uses > 0) entry.last_use = now;
 }
 
+void EvictionPolicy::NoteBusy(const std::string& name, base::TimePoint now) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) found->second->last_use = now;
+}
+
 void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& bytes,
                                 std::chrono::nanoseconds took, base::TimePoint now) {
   NoteUnloaded(name);

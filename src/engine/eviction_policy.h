@@ -56,6 +56,8 @@ class EvictionPolicy {
 
   // Counts `uses` of a model, loaded or not.
   void NoteUses(const std::string& name, uint64_t uses, base::TimePoint now);
+  // A loaded model is in use, by requests that were counted or will be.
+  void NoteBusy(const std::string& name, base::TimePoint now);
   // The model is loaded since `now`. Another load of a model replaces what was known of it: bytes
   // are averaged with those of earlier loads, because measurements have noise.
   void NoteLoaded(const std::string& name, const MemoryBytes& bytes, std::chrono::nanoseconds took,

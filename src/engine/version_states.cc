@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/version_states.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace nereid::engine {
@@ -52,6 +54,14 @@ bool VersionStates::SetGone(const VersionKey& key, const core::Model& model) {
     record.reason = kUnloadedReason;
   }
   return true;
+}
+
+bool VersionStates::IsUnloading(const repository::ModelId& id) const {
+  const auto record = records_.find(id);
+  return record != records_.end() &&
+         std::ranges::any_of(record->second.versions, [](const auto& version) {
+           return version.second.state == VersionState::kUnloading;
+         });
 }
 
 std::vector<int64_t> VersionStates::VersionsOf(const repository::ModelId& id) const {
