@@ -147,7 +147,7 @@ base::Status StreamCall::SubmitParked(ParkedRequest& parked,
                                       const base::Result<core::ModelHandle>& found) {
   if (!found.ok()) return found.status();
   InferMessage message;
-  if (!message.Parse(parked.bytes)) return base::InternalError(message.refusal());
+  if (!message.Parse(parked.bytes)) return base::InternalError(std::string(message.refusal()));
   // It may name another version than the first request did.
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
                           context_->service.FindModel(message.model_name, message.model_version));
