@@ -11,6 +11,7 @@
 #include "app/budget_flags.h"
 #include "app/flag_setters.h"
 #include "app/flag_values.h"
+#include "app/on_demand_flags.h"
 #include "app/trace_flags.h"
 
 namespace nereid::app {
@@ -58,10 +59,11 @@ Status SetLogFormat(std::string_view value, Options& options) {
 }
 
 Status SetControlMode(std::string_view value, Options& options) {
-  static constexpr std::string_view kModes[] = {"none", "poll", "explicit"};
+  static constexpr std::string_view kModes[] = {"none", "poll", "explicit", "ondemand"};
   NEREID_ASSIGN_OR_RETURN(const size_t mode, ReadChoice(value, kModes));
-  options.engine.control.mode = std::array{engine::ControlMode::kNone, engine::ControlMode::kPoll,
-                                           engine::ControlMode::kExplicit}[mode];
+  options.engine.control.mode =
+      std::array{engine::ControlMode::kNone, engine::ControlMode::kPoll,
+                 engine::ControlMode::kExplicit, engine::ControlMode::kOnDemand}[mode];
   options.has_control_mode = true;
   return OkStatus();
 }
@@ -416,15 +418,18 @@ constexpr Flag kRepository[] = {
      DisableAutoComplete},
     {"strict-model-config", kBool, "Deprecated: --disable-auto-complete-config.", SetStrictConfig},
     {"model-control-mode", kString,
-     "How models are loaded and unloaded: none, poll or explicit (none).", SetControlMode},
+     "How models are loaded and unloaded: none, poll, explicit or ondemand (none).",
+     SetControlMode},
     {"allow-poll-model-repository", kBool, "Deprecated: --model-control-mode=poll.",
      SetAllowPolling},
     {"allow-model-control", kBool, "Deprecated: --model-control-mode=explicit.", SetAllowControl},
     {"repository-poll-secs", kInteger,
-     "Seconds between polls of the repositories in poll mode; 0: none after the start (15).",
+     "Seconds between polls of the repositories in poll mode, and between looks for new models on "
+     "demand; 0: none after the start (15).",
      SetSeconds<FIELD(engine.poll_interval)>},
     {"load-model", kString,
-     "Model to load at the start in explicit mode. May be given several times; '*' alone: all.",
+     "Model to load at the start in explicit mode, or on demand. May be given several times; '*' "
+     "alone: all.",
      AddStartupModel},
     {"model-config-name", kString,
      "Use a model's configs/<name>.pbtxt, if it exists, instead of its config.pbtxt.",
@@ -719,6 +724,7 @@ std::span<const FlagGroup> AllFlags() {
       {"Tracing", kTracing},
       {"Cloud entry points", kCloud},
       {"Backends and models", kBackends},
+      {"Models on demand", OnDemandFlags()},
       {"Limits", BudgetFlags()},
   };
   return kGroups;

@@ -15,6 +15,8 @@ std::string ModeName(engine::ControlMode mode) {
       return "MODE_NONE";
     case engine::ControlMode::kPoll:
       return "MODE_POLL";
+    case engine::ControlMode::kOnDemand:
+      return "MODE_ONDEMAND";
     case engine::ControlMode::kExplicit:
       break;
   }

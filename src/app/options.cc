@@ -16,6 +16,7 @@
 
 #include "app/flag_values.h"
 #include "app/flags.h"
+#include "app/on_demand_flags.h"
 #include "app/trace_flags.h"
 #include "base/nearest_name.h"
 #include "base/unix_address.h"
@@ -197,11 +198,12 @@ base::Status FinishControl(Options& options) {
     if (options.allows_polling) control.mode = engine::ControlMode::kPoll;
     if (options.allows_control) control.mode = engine::ControlMode::kExplicit;
   }
-  if (!control.startup_models.empty() && control.mode != engine::ControlMode::kExplicit) {
+  if (!control.startup_models.empty() && control.mode != engine::ControlMode::kExplicit &&
+      control.mode != engine::ControlMode::kOnDemand) {
     return base::InvalidArgumentError(
         "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
   }
-  return base::OkStatus();
+  return CheckOnDemand(options);
 }
 
 // Without keys, any client that reaches the admin listener can do anything, so only this machine
@@ -225,8 +227,10 @@ base::Status CheckAdmin(const Options& options) {
 
 // What an operator who comes from Triton should know about.
 void NoteOpenControl(Options& options) {
-  const bool is_explicit = options.engine.control.mode == engine::ControlMode::kExplicit;
-  if (!is_explicit || !options.access.control_is_on_main()) return;
+  const engine::ControlMode mode = options.engine.control.mode;
+  const bool loads_by_name =
+      mode == engine::ControlMode::kExplicit || mode == engine::ControlMode::kOnDemand;
+  if (!loads_by_name || !options.access.control_is_on_main()) return;
   if (!options.access.keys_file.empty()) return;
   const auto is_open = [](bool is_allowed, const std::string& address, const SslOptions& ssl,
                           const common::Restrictions& restrictions) {

@@ -163,8 +163,8 @@ TEST_F(OptionsTest, SayHowCompoundValuesAreWritten) {
        "<count>:<device>' or '<resource_name>:<count>'. Got R:1:x"},
       {"--rate-limit=on", "--rate-limit 'on': expected off or execution_count"},
       {"--model-control-mode=pull",
-       "--model-control-mode 'pull': expected none, poll or explicit; "
-       "did you mean 'poll'?"},
+       "--model-control-mode 'pull': expected none, poll, explicit or "
+       "ondemand; did you mean 'poll'?"},
       {"--grpc-infer-response-compression-level=max",
        "--grpc-infer-response-compression-level 'max': expected none, low, medium or high"},
       {"--grpc-max-response-pool-size=0",

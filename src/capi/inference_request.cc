@@ -39,7 +39,7 @@ Result<TRITONSERVER_InferenceRequest*> TRITONSERVER_InferenceRequest::Create(
     TRITONSERVER_Server& server, const char* model_name, int64_t model_version) {
   NEREID_ASSIGN_OR_RETURN(
       nereid::core::ModelHandle model,
-      server.engine.FindModel(model_name, nereid::capi::VersionText(model_version)));
+      server.engine.WaitForModel(model_name, nereid::capi::VersionText(model_version)));
   TRITONSERVER_InferenceRequest* const request = Pool::Take();
   request->server_ = &server;
   request->model_ = std::move(model);

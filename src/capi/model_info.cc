@@ -35,7 +35,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server*
   return RunApiCall([&]() -> Status {
     if (voidp != nullptr) *voidp = nullptr;
     NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle model,
-                            server->engine.FindModel(model_name, VersionText(model_version)));
+                            server->engine.WaitForModel(model_name, VersionText(model_version)));
     *flags =
         model->max_batch_size() > 0 ? TRITONSERVER_BATCH_FIRST_DIM : TRITONSERVER_BATCH_UNKNOWN;
     return {};
@@ -51,7 +51,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelTransactionProperties(TRITONSERVER_S
     if (voidp != nullptr) *voidp = nullptr;
     *txn_flags = 0;
     NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle model,
-                            server->engine.FindModel(model_name, VersionText(model_version)));
+                            server->engine.WaitForModel(model_name, VersionText(model_version)));
     *txn_flags = model->is_decoupled() ? TRITONSERVER_TXN_DECOUPLED : TRITONSERVER_TXN_ONE_TO_ONE;
     return {};
   });
@@ -63,6 +63,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelMetadata(TRITONSERVER_Server* server
                                                      TRITONSERVER_Message** model_metadata) {
   return RunApiCall([&]() -> Status {
     *model_metadata = nullptr;
+    NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle pin,
+                            server->engine.WaitForModel(model_name, VersionText(model_version)));
     NEREID_ASSIGN_OR_RETURN(const nereid::service::ModelMetadata metadata,
                             server->engine.DescribeModel(model_name, VersionText(model_version)));
     *model_metadata = new TRITONSERVER_Message{nereid::service::ToJson(metadata)};
@@ -90,6 +92,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelConfig(TRITONSERVER_Server* server,
                                                    TRITONSERVER_Message** model_config) {
   return RunApiCall([&]() -> Status {
     *model_config = nullptr;
+    NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle pin,
+                            server->engine.WaitForModel(model_name, VersionText(model_version)));
     NEREID_ASSIGN_OR_RETURN(const auto config,
                             server->engine.GetModelConfig(model_name, VersionText(model_version)));
     NEREID_ASSIGN_OR_RETURN(std::string json, nereid::config::ToJson(*config, config_version));

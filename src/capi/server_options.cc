@@ -11,6 +11,7 @@
 #include "abi_objects/error.h"
 #include "base/log.h"
 #include "engine/directories.h"
+#include "nereid/on_demand.h"
 
 using nereid::abi_objects::RunApiCall;
 using nereid::base::InvalidArgumentError;
@@ -88,6 +89,29 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
       default:
         return InvalidArgumentError(fmt::format("unknown control mode '{}'", number));
     }
+  });
+}
+
+TRITONSERVER_Error* NEREIDSERVER_ServerOptionsSetOnDemand(
+    TRITONSERVER_ServerOptions* options, const NEREIDSERVER_OnDemandSettings* settings) {
+  return RunApiCall([&]() -> Status {
+    if (settings->size < sizeof(NEREIDSERVER_OnDemandSettings)) {
+      return InvalidArgumentError(
+          fmt::format("unexpected size {} of NEREIDSERVER_OnDemandSettings, expected at least {}",
+                      settings->size, sizeof(NEREIDSERVER_OnDemandSettings)));
+    }
+    if (settings->load_wait_secs == 0) {
+      return InvalidArgumentError("unexpected load_wait_secs 0, expected at least 1");
+    }
+    nereid::engine::OnDemandOptions& on_demand = options->engine.on_demand;
+    on_demand.memory_budget = settings->memory_budget;
+    on_demand.gpu_memory_budget = settings->gpu_memory_budget;
+    on_demand.load_wait = std::chrono::seconds(settings->load_wait_secs);
+    on_demand.min_stay = std::chrono::seconds(settings->min_stay_secs);
+    on_demand.idle_unload = std::chrono::seconds(settings->idle_secs);
+    on_demand.pinned = {settings->pinned, settings->pinned + settings->pinned_count};
+    options->engine.control.mode = ControlMode::kOnDemand;
+    return {};
   });
 }
 

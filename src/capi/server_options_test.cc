@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/temporary_folder.h"
+#include "nereid/on_demand.h"
 
 namespace {
 
@@ -47,6 +48,32 @@ TEST_F(ServerOptionsTest, BeginAsTritonsDo) {
   EXPECT_TRUE(engine.strict_readiness);
   EXPECT_EQ(options_->exit_timeout.count(), 30);
   EXPECT_FALSE(engine.cache.is_used());
+}
+
+TEST_F(ServerOptionsTest, LoadModelsOnDemand) {
+  const char* const pinned[] = {"a", "b"};
+  NEREIDSERVER_OnDemandSettings settings{.size = sizeof(settings),
+                                         .memory_budget = 1000,
+                                         .gpu_memory_budget = 2000,
+                                         .load_wait_secs = 3,
+                                         .min_stay_secs = 4,
+                                         .idle_secs = 5,
+                                         .pinned = pinned,
+                                         .pinned_count = 2};
+  EXPECT_DONE(NEREIDSERVER_ServerOptionsSetOnDemand(options_, &settings));
+  const EngineOptions engine = Engine();
+  EXPECT_EQ(engine.control.mode, ControlMode::kOnDemand);
+  EXPECT_EQ(engine.on_demand.memory_budget, 1000u);
+  EXPECT_EQ(engine.on_demand.gpu_memory_budget, 2000u);
+  EXPECT_EQ(engine.on_demand.load_wait, std::chrono::seconds(3));
+  EXPECT_EQ(engine.on_demand.min_stay, std::chrono::seconds(4));
+  EXPECT_EQ(engine.on_demand.idle_unload, std::chrono::seconds(5));
+  EXPECT_EQ(engine.on_demand.pinned, (std::set<std::string>{"a", "b"}));
+  settings.load_wait_secs = 0;
+  EXPECT_EQ(Take(NEREIDSERVER_ServerOptionsSetOnDemand(options_, &settings)),
+            "Invalid argument: unexpected load_wait_secs 0, expected at least 1");
+  settings.size = 8;
+  EXPECT_NE(Take(NEREIDSERVER_ServerOptionsSetOnDemand(options_, &settings)), "");
 }
 
 TEST_F(ServerOptionsTest, SayWhichModelsThereAre) {

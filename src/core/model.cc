@@ -70,12 +70,20 @@ void Model::Drain() {
   drained();
 }
 
+bool Model::TryHold() {
+  uint64_t expected = 0;
+  return pins_.compare_exchange_strong(expected, kClosed | kDrained);
+}
+
+void Model::EndHold() { pins_.fetch_and(~(kClosed | kDrained)); }
+
 void Model::Close(std::function<void()> drained) {
   drained_ = std::move(drained);
   // With a pin of our own, the count reaches zero here or when the last user unpins, but not
   // earlier.
   pins_.fetch_add(kPin);
   pins_.fetch_or(kClosed);
+  pins_.fetch_and(~kDrained);  // of TryHold
   Unpin();
 }
 

@@ -137,6 +137,11 @@ class Model {
   [[nodiscard]] bool TryCountRequest(uint64_t limit);
   // Drops a pin that TryCountRequest has counted.
   void UnpinRequest() { Drop(kPin | kRequest); }
+  // Refuses further pins, unless there are any: then returns false, without a change. EndHold
+  // allows pins again, unless Close was called meanwhile.
+  bool TryHold();
+  // REQUIRES: TryHold returned true, and Close has not been called since.
+  void EndHold();
   // Refuses further pins. `drained` runs once, when there are no pins left: in this call, or later
   // on the thread that drops the last pin.
   void Close(std::function<void()> drained);
@@ -158,7 +163,9 @@ class Model {
   static constexpr uint64_t kPin = 1;
   static constexpr uint64_t kRequest = uint64_t{1} << 31;
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
-  static constexpr uint64_t kDrained = uint64_t{1} << 62;  // `drained` was called
+  // `drained` was called, or must not be because the version is held: TryHold sets both bits, so
+  // that a failed TryPin changes nothing.
+  static constexpr uint64_t kDrained = uint64_t{1} << 62;
 
   const ModelOptions options_;
   const std::string version_text_;

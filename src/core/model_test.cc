@@ -173,5 +173,56 @@ TEST(ClosedModel, IsDrainedOnceWhileManyThreadsTryToPinIt) {
   }
 }
 
+TEST(HeldModel, IsHeldOnlyWithoutPins) {
+  const auto model = MakeFakeModel(0, {1});
+  ASSERT_TRUE(model->TryPin());
+  EXPECT_FALSE(model->TryHold());
+  model->Unpin();
+  EXPECT_TRUE(model->TryHold());
+  EXPECT_FALSE(model->TryPin());
+  EXPECT_FALSE(model->TryHold());
+  model->EndHold();
+  EXPECT_TRUE(model->TryPin());
+  model->Unpin();
+}
+
+TEST(HeldModel, IsDrainedByCloseAlone) {
+  const auto model = MakeFakeModel(0, {1});
+  ASSERT_TRUE(model->TryHold());
+  // Would drain a closed model, and so call what is not there yet.
+  EXPECT_FALSE(model->TryPin());
+  int drained = 0;
+  model->Close([&drained] { ++drained; });
+  EXPECT_EQ(drained, 1);
+  EXPECT_FALSE(model->TryPin());
+  EXPECT_EQ(drained, 1);
+}
+
+TEST(HeldModel, IsHeldWhileManyThreadsTryToPinIt) {
+  const auto model = MakeFakeModel(0, {1});
+  std::atomic<bool> is_over{false};
+  std::atomic<bool> is_held{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!is_over.load()) {
+        if (!model->TryPin()) continue;
+        EXPECT_FALSE(is_held.load());
+        model->Unpin();
+      }
+    });
+  }
+  for (int holds = 0; holds < 200;) {
+    if (!model->TryHold()) continue;
+    ++holds;
+    is_held.store(true);
+    is_held.store(false);
+    model->EndHold();
+  }
+  is_over.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(model->pin_count(), 0u);
+}
+
 }  // namespace
 }  // namespace nereid::core

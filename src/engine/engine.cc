@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <future>
 #include <tuple>
 
 #include "base/buffer_budget.h"
@@ -40,6 +41,19 @@ backend_host::BackendLibrariesOptions BackendsFor(const EngineOptions& options, 
   backends.watchdog = &watchdog;
   backends.execution_limit = options.execution_limit;
   return backends;
+}
+
+ModelControlOptions ControlFor(const EngineOptions& options) {
+  ModelControlOptions control = options.control;
+  // OnDemand loads them, to measure what they take.
+  if (control.mode == ControlMode::kOnDemand) control.startup_models.clear();
+  return control;
+}
+
+OnDemandOptions OnDemandFor(const EngineOptions& options, const core::Budgets& budgets) {
+  OnDemandOptions on_demand = options.on_demand;
+  on_demand.most_waiting = budgets.limits.requests;
+  return on_demand;
 }
 
 template <typename Tensors>
@@ -101,7 +115,12 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
       director_(life_cycle_, *this, budgets_.limits.requests_per_model),
       store_(std::move(stores)),
       scanner_(store_, agents_, options_.repository),
-      control_(scanner_, life_cycle_, options_.control),
+      control_(scanner_, life_cycle_, ControlFor(options_)),
+      demand_host_(scanner_, control_, life_cycle_, options_.on_demand.gpu_memory_budget > 0),
+      on_demand_(
+          options_.control.mode == ControlMode::kOnDemand
+              ? std::make_unique<OnDemand>(demand_host_, timers_, OnDemandFor(options_, budgets_))
+              : nullptr),
       blocking_pool_("control", kBlockingThreads) {
   // Folders that killed servers left behind may be large, so their removal runs in the background.
   blocking_pool_.Post([] {
@@ -145,6 +164,7 @@ base::Status Engine::Start() {
     return base::OkStatus();
   }
   status = control_.Start();
+  if (status.ok() && options_.control.mode == ControlMode::kOnDemand) status = StartOnDemand();
   LogBackends(libraries_.Loaded());
   LogModels(control_.Index(false));
   is_started_.store(true);  // requests find models from now on
@@ -152,7 +172,9 @@ base::Status Engine::Start() {
     if (options_.exit_on_error) return status;
     NEREID_LOG(kError, "{}", status.ToString());
   }
-  if (options_.control.mode == ControlMode::kPoll && options_.poll_interval.count() > 0) {
+  const bool polls = options_.control.mode == ControlMode::kPoll ||
+                     options_.control.mode == ControlMode::kOnDemand;
+  if (polls && options_.poll_interval.count() > 0) {
     base::MutexLock lock(poll_mutex_);
     if (is_stopped_.load()) return base::OkStatus();
     polls_ = true;
@@ -160,6 +182,22 @@ base::Status Engine::Start() {
     poll_thread_ = base::Thread("poll", [this] { PollRepositories(); });
   }
   return base::OkStatus();
+}
+
+base::Status Engine::StartOnDemand() {
+  if (options_.repository.has_namespaces) {
+    return base::InvalidArgumentError(
+        "models cannot be loaded on demand with namespaces: a request could mean several");
+  }
+  on_demand_->Refresh();
+  std::set<std::string> names = options_.control.startup_models;
+  names.insert(options_.on_demand.pinned.begin(), options_.on_demand.pinned.end());
+  base::Status status;
+  for (const std::string& name : names) {
+    base::Status loaded = on_demand_->Load(name, {});
+    if (status.ok()) status = std::move(loaded);
+  }
+  return status;
 }
 
 void Engine::PollRepositories() {
@@ -192,6 +230,10 @@ bool Engine::StopPolling(base::TimePoint deadline) {
 }
 
 base::Status Engine::PollNow() {
+  if (on_demand_ != nullptr) {
+    on_demand_->Refresh();
+    return base::OkStatus();
+  }
   if (options_.control.mode != ControlMode::kPoll) {
     return base::UnavailableError("polling is disabled");
   }
@@ -259,7 +301,8 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);
   life_cycle_.CancelAllLoads();
-  bool is_over = control_.Stop(deadline);
+  bool is_over = on_demand_ == nullptr || on_demand_->Stop(deadline);
+  is_over &= control_.Stop(deadline);
   is_over &= StopPolling(deadline);
   // Repository operations end before their connections are closed, so that their clients get a
   // response.
@@ -280,7 +323,11 @@ bool Engine::IsLive() const {
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load() &&
-         (!options_.strict_readiness || AreModelsReady());
+         (!NeedsModels() || AreModelsReady());
+}
+
+bool Engine::NeedsModels() const {
+  return options_.strict_readiness && options_.control.mode != ControlMode::kOnDemand;
 }
 
 bool Engine::AreModelsReady() const {
@@ -337,9 +384,34 @@ base::Status Engine::ChangeTraffic(std::string_view name, const service::Traffic
   return life_cycle_.ChangeTraffic(name, change);
 }
 
+bool Engine::IsAbsent(std::string_view name) {
+  return LoadsOnDemand(name) && !FindModel(name, {}).ok();
+}
+
+bool Engine::LoadsOnDemand(std::string_view name) {
+  return on_demand_ != nullptr && is_started_.load() && on_demand_->IsKnown(name);
+}
+
+void Engine::AwaitModel(std::string_view name, std::string_view version, ModelWaiter done) {
+  if (!LoadsOnDemand(name)) return done(FindModel(name, version));
+  on_demand_->Await(name, version, std::move(done));
+}
+
+base::Result<core::ModelHandle> Engine::WaitForModel(std::string_view name,
+                                                     std::string_view version) {
+  base::Result<core::ModelHandle> model = FindModel(name, version);
+  if (model.ok() || !LoadsOnDemand(name)) return model;
+  std::promise<base::Result<core::ModelHandle>> promise;
+  AwaitModel(name, version, [&promise](base::Result<core::ModelHandle> found) {
+    promise.set_value(std::move(found));
+  });
+  return promise.get_future().get();
+}
+
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
   const base::Result<core::ModelHandle> model = FindModel(name, version);
   if (model.ok()) return SaysReady(**model);
+  if (IsAbsent(name)) return on_demand_->IsServable(name);
   // A known model that is not ready is a valid result; any other error is returned.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
   return model.status();
@@ -361,7 +433,7 @@ service::HealthChecks Engine::CheckReadiness() const {
   if (is_draining_.load()) serving.problems.emplace_back("the server is draining");
   checks.push_back(std::move(serving));
   // Without strict readiness, models do not matter.
-  if (options_.strict_readiness && is_started_.load()) checks.push_back(CheckModels());
+  if (NeedsModels() && is_started_.load()) checks.push_back(CheckModels());
   return checks;
 }
 
@@ -401,6 +473,8 @@ base::Result<service::HealthChecks> Engine::CheckModel(std::string_view name,
     } else if (const base::Status status = (*model)->CheckReady(); !status.ok()) {
       backend.problems.emplace_back(status.message());
     }
+  } else if (IsAbsent(name)) {
+    if (!on_demand_->IsServable(name)) state.problems.emplace_back("its last load failed");
   } else if (model.status().code() == base::StatusCode::kUnavailable) {
     state.problems.emplace_back(model.status().message());
   } else {
@@ -438,7 +512,14 @@ base::Result<std::shared_ptr<const config::ModelConfig>> Engine::GetModelConfig(
 }
 
 std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
-  return control_.Index(only_ready);
+  std::vector<service::IndexEntry> index = control_.Index(only_ready);
+  if (on_demand_ == nullptr) return index;
+  for (service::IndexEntry& entry : index) {
+    if (!entry.state.empty()) continue;
+    entry.state = StateName(VersionState::kUnavailable);
+    entry.reason = "not loaded: the first request loads it";
+  }
+  return index;
 }
 
 base::Status Engine::LoadModel(std::string_view name, const service::LoadOptions& options) {
@@ -449,11 +530,13 @@ base::Status Engine::LoadModel(std::string_view name, const service::LoadOptions
 
 base::Status Engine::LoadTrusted(std::string_view name, const service::LoadOptions& options) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  if (on_demand_ != nullptr) return on_demand_->Load(std::string(name), options);
   return control_.Load(std::string(name), options);
 }
 
 base::Status Engine::UnloadModel(std::string_view name, bool unload_dependents) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  if (on_demand_ != nullptr) return on_demand_->Unload(std::string(name), unload_dependents);
   return control_.Unload(std::string(name), unload_dependents);
 }
 
@@ -476,6 +559,7 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
     list.push_back({model->name(), model->version_text(), model->statistics().Read()});
   }
   // Error texts follow Triton's core/src/tritonserver.cc, ServerModelStatistics.
+  if (!found_name && LoadsOnDemand(name)) return list;
   if (!found_name) {
     return base::InvalidArgumentError(fmt::format("requested model '{}' is not available", name));
   }
@@ -557,14 +641,16 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return metrics_.Page({.models = life_cycle_.LoadedModels(),
-                        .table = life_cycle_.Table(),
-                        .health = health_,
-                        .budgets = budgets_,
-                        .has_cache = cache_ != nullptr,
-                        .is_live = IsLive(),
-                        .is_serving = is_started_.load() && !is_draining_.load(),
-                        .needs_models = options_.strict_readiness});
+  return metrics_.Page(
+      {.models = life_cycle_.LoadedModels(),
+       .table = life_cycle_.Table(),
+       .health = health_,
+       .budgets = budgets_,
+       .has_cache = cache_ != nullptr,
+       .is_live = IsLive(),
+       .is_serving = is_started_.load() && !is_draining_.load(),
+       .needs_models = NeedsModels(),
+       .on_demand = on_demand_ == nullptr ? std::nullopt : std::optional(on_demand_->Counts())});
 }
 
 }  // namespace nereid::engine

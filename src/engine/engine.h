@@ -26,6 +26,7 @@
 #include "engine/metrics.h"
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
+#include "engine/on_demand.h"
 #include "engine/traffic_director.h"
 #include "memory/gpus.h"
 #include "observe/trace.h"
@@ -67,7 +68,9 @@ struct EngineOptions {
   bool adapts_concurrency = false;    // of models that do not say so themselves
   schedule::ResourceMap rate_limits;  // if limits_rate: the counts that are not derived
   ModelControlOptions control;
-  std::chrono::seconds poll_interval{15};  // in poll mode; 0: only once, at start-up
+  OnDemandOptions on_demand;
+  // In poll mode; 0: only once, at start-up. On demand, how often new models are looked for.
+  std::chrono::seconds poll_interval{15};
   unsigned model_load_threads = 4;
   unsigned model_load_retries = 0;
   bool exit_on_error = true;
@@ -134,6 +137,10 @@ class Engine final : public service::Service, private core::Submitter {
   }
   base::Result<service::TrafficState> ReadTraffic(std::string_view name) override;
   base::Status ChangeTraffic(std::string_view name, const service::TrafficChange& change) override;
+  bool LoadsOnDemand(std::string_view name) override;
+  void AwaitModel(std::string_view name, std::string_view version, ModelWaiter done) override;
+  // Pins a version like FindModel, and waits for it like AwaitModel. Blocks.
+  base::Result<core::ModelHandle> WaitForModel(std::string_view name, std::string_view version);
   base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override;
   base::Result<service::ModelMetadata> DescribeModel(std::string_view name,
                                                      std::string_view version) override;
@@ -159,8 +166,8 @@ class Engine final : public service::Service, private core::Submitter {
   // executes it.
   base::Status Prepare(core::Request& request);
   static void Schedule(core::RequestPtr request);
-  // Brings the loaded models to the state of the repositories. Unavailable except in poll mode.
-  // Blocks.
+  // Brings the loaded models to the state of the repositories; on demand, only looks for new ones.
+  // Unavailable in other modes than these. Blocks.
   base::Status PollNow();
   // In explicit control mode, RegisterRepository adds a repository, with the names of models that
   // differ from their folders', and UnregisterRepository removes one. Neither loads or unloads
@@ -177,6 +184,12 @@ class Engine final : public service::Service, private core::Submitter {
 
  private:
   base::Status OpenCache();
+  // In the control mode "ondemand": begins to serve models, and loads those of the start.
+  base::Status StartOnDemand();
+  // Whether the model is loaded on demand, and is not loaded now.
+  bool IsAbsent(std::string_view name);
+  // Whether the server is ready only if all models that were tried are.
+  bool NeedsModels() const;
   void PollRepositories();
   // Ends the polling thread; returns false if it is still busy at `deadline`.
   bool StopPolling(base::TimePoint deadline);
@@ -216,6 +229,8 @@ class Engine final : public service::Service, private core::Submitter {
   repository::RoutedStore store_;
   repository::Scanner scanner_;
   ModelControl control_;
+  EngineDemandHost demand_host_;
+  const std::unique_ptr<OnDemand> on_demand_;  // null in other control modes
   std::atomic<bool> is_started_{false};
   std::atomic<bool> has_failed_{false};  // to start: the server is then not live
   std::atomic<bool> is_draining_{false};

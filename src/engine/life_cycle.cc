@@ -400,6 +400,43 @@ void LifeCycle::TellUnloading(const LoadedVersions& versions) {
 void LifeCycle::OnGone(const ModelId& id, const core::Model& model) {
   base::MutexLock lock(mutex_);
   if (states_.SetGone({id, model.version()}, model)) PublishLocked({id});
+  gone_.NotifyAll();
+}
+
+bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
+  base::MutexLock lock(mutex_);
+  std::vector<core::Model*> held;
+  bool is_idle = true;
+  for (const auto& [key, loaded] : loaded_) {
+    if (!ids.contains(key.id)) continue;
+    core::Model& model = *loaded->model();
+    is_idle = model.TryHold();
+    if (!is_idle) break;
+    held.push_back(&model);
+    // Asked when no request can begin a sequence any more.
+    is_idle = model.scheduler().SequenceCount() == 0;
+    if (!is_idle) break;
+  }
+  if (is_idle) return true;
+  for (core::Model* const model : held) model->EndHold();
+  return false;
+}
+
+void LifeCycle::LetGo(const std::set<ModelId>& ids) {
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, loaded] : loaded_) {
+    if (ids.contains(key.id)) loaded->model()->EndHold();
+  }
+}
+
+bool LifeCycle::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  for (const ModelId& id : ids) {
+    while (states_.IsUnloading(id)) {
+      if (!gone_.WaitUntil(mutex_, deadline)) return !states_.IsUnloading(id);
+    }
+  }
+  return true;
 }
 
 void LifeCycle::CancelLoads(std::string_view name) {

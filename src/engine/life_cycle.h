@@ -60,6 +60,14 @@ class LifeCycle {
   // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
   // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);
+  // Refuses requests for all versions of `ids` until Unload, if none of them has a pin or a
+  // sequence; otherwise returns false, without a change.
+  bool HoldIdle(const std::set<ModelId>& ids);
+  // Takes HoldIdle back, for versions that are still in service.
+  void LetGo(const std::set<ModelId>& ids);
+  // Waits until the unloaded versions of `ids` are destroyed; returns false if `deadline` passes
+  // first.
+  bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
   // Cancels the loads of models of that name that are in progress. They fail at the next
   // opportunity: between two instances, or two runs of a warm-up. Ready versions stay ready.
   void CancelLoads(std::string_view name);
@@ -132,6 +140,7 @@ class LifeCycle {
   Published<ModelTable> table_;
   mutable base::Mutex mutex_;
   base::CondVar load_ended_;
+  base::CondVar gone_;
   VersionStates states_ NEREID_GUARDED_BY(mutex_);
   std::map<VersionKey, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
   FailureHistory failures_ NEREID_GUARDED_BY(mutex_);

@@ -290,6 +290,53 @@ void AddBudgets(MetricsPage& page, const core::Budgets& budgets) {
   }
 }
 
+// Adds a family with one value, or one for each of several labels.
+void AddValues(MetricsPage& page, const char* name, const char* help, Kind kind,
+               const std::vector<std::pair<observe::Labels, double>>& values) {
+  page.StartFamily(name, help, kind);
+  for (const auto& [labels, value] : values) {
+    page.Add(labels.empty() ? std::string() : observe::RenderLabels(labels), value);
+  }
+}
+
+void AddOnDemand(MetricsPage& page, const OnDemandCounts& counts) {
+  const auto number = [](auto count) { return static_cast<double>(count); };
+  AddValues(page, "nereid_on_demand_models", "Number of models by state", Kind::kGauge,
+            {{{{"state", "known"}}, number(counts.known)},
+             {{{"state", "loaded"}}, number(counts.loaded)}});
+  AddValues(page, "nereid_on_demand_loads_total", "Number of loads of models, by result",
+            Kind::kCounter,
+            {{{{"result", "success"}}, number(counts.loads)},
+             {{{"result", "failure"}}, number(counts.failed_loads)}});
+  AddValues(page, "nereid_on_demand_load_seconds_total", "Time that loads of models took",
+            Kind::kCounter, {{{}, counts.load_seconds}});
+  AddValues(page, "nereid_on_demand_unloads_total", "Number of models unloaded, by reason",
+            Kind::kCounter,
+            {{{{"reason", "memory"}}, number(counts.memory_evictions)},
+             {{{"reason", "idle"}}, number(counts.idle_unloads)}});
+  AddValues(page, "nereid_on_demand_waiting_requests", "Number of requests that wait for a model",
+            Kind::kGauge, {{{}, number(counts.waiting)}});
+  AddValues(page, "nereid_on_demand_waits_total", "Number of requests that waited for a model",
+            Kind::kCounter, {{{}, number(counts.waits)}});
+  AddValues(page, "nereid_on_demand_wait_seconds_total", "Time that requests waited for models",
+            Kind::kCounter, {{{}, counts.wait_seconds}});
+  AddValues(page, "nereid_on_demand_refusals_total",
+            "Number of requests that waited for a model in vain, by reason", Kind::kCounter,
+            {{{{"reason", "timeout"}}, number(counts.timeouts)},
+             {{{"reason", "budget"}}, number(counts.refusals)}});
+  page.StartFamily("nereid_on_demand_memory_bytes",
+                   "Memory that loaded models took when they were loaded", Kind::kGauge);
+  for (size_t i = 0; i < counts.kinds.size(); ++i) {
+    page.Add(observe::RenderLabels({{"memory", counts.kinds[i]}}), number(counts.used[i]));
+  }
+  page.StartFamily("nereid_on_demand_budget_bytes", "Most memory that models may take",
+                   Kind::kGauge);
+  for (size_t i = 0; i < counts.kinds.size(); ++i) {
+    if (counts.budgets[i] == 0) continue;
+    page.Add(observe::RenderLabels({{"memory", counts.kinds[i]}}), number(counts.budgets[i]));
+  }
+}
+
 // Whether the server and its models can be used, as /v2/health says; but backends are not asked,
 // which may take time.
 void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& rows) {
@@ -447,6 +494,7 @@ std::string Metrics::Page(const MetricsSources& sources) {
   sources.health.AddTo(page);
   AddTraffic(page, sources.table);
   AddBudgets(page, sources.budgets);
+  if (sources.on_demand) AddOnDemand(page, *sources.on_demand);
   observe::AddProcessMetrics(page);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);
   return page.Take();

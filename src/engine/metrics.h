@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "engine/life_cycle.h"
 #include "engine/metrics_config.h"
 #include "engine/model_table.h"
+#include "engine/on_demand.h"
 #include "memory/gpus.h"
 #include "observe/cpu_metrics.h"
 #include "observe/gpu_metrics.h"
@@ -32,8 +34,9 @@ struct MetricsSources {
   const core::Budgets& budgets;
   bool has_cache = false;  // the server caches responses of the models that enable it
   bool is_live = false;
-  bool is_serving = false;    // it has started and does not drain
-  bool needs_models = false;  // it is ready only if its models are
+  bool is_serving = false;                                 // it has started and does not drain
+  bool needs_models = false;                               // it is ready only if its models are
+  std::optional<OnDemandCounts> on_demand = std::nullopt;  // in that control mode
 };
 
 // Produces the metrics page. Thread-safe.

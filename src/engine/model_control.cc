@@ -139,8 +139,7 @@ bool ModelControl::Stop(base::TimePoint deadline) {
 }
 
 base::Status ModelControl::Start() {
-  const bool loads_by_name =
-      options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels);
+  const bool loads_by_name = LoadsByName() && !options_.startup_models.contains(kAllModels);
   std::optional<ModelPlan> plan;
   if (loads_by_name) {
     const LoadOrder order{.names = options_.startup_models};
@@ -160,6 +159,10 @@ base::Status ModelControl::Start() {
   NEREID_RETURN_IF_ERROR(status);
   if (!plan->all_polled) return FailedToLoadAll();
   return CheckAllReady();
+}
+
+bool ModelControl::LoadsByName() const {
+  return options_.mode == ControlMode::kExplicit || options_.mode == ControlMode::kOnDemand;
 }
 
 base::Status ModelControl::CheckAllReady() const {
@@ -183,7 +186,7 @@ void ModelControl::Poll() {
 }
 
 base::Status ModelControl::Load(const std::string& name, const service::LoadOptions& options) {
-  if (options_.mode != ControlMode::kExplicit) {
+  if (!LoadsByName()) {
     return NotExplicit();
   }
   NEREID_RETURN_IF_ERROR(config::ValidateModelName(name));
@@ -231,7 +234,7 @@ base::Status ModelControl::CheckLoaded(const std::set<std::string>& names,
 }
 
 base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
-  if (options_.mode != ControlMode::kExplicit) {
+  if (!LoadsByName()) {
     return NotExplicit();
   }
   // Without this, the unload would wait for a load that is no longer wanted.
@@ -241,6 +244,28 @@ base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
   if (!plan->affected.empty()) Execute(*plan);
   End(*plan);
   return base::OkStatus();
+}
+
+std::set<ModelId> ModelControl::UnloadedWith(const std::string& name) const {
+  base::MutexLock lock(mutex_);
+  return PlanUnload(name, /*with_parts=*/true, infos_).removed;
+}
+
+std::set<std::string> ModelControl::PartsOf(const std::string& name) const {
+  std::set<std::string> parts;
+  base::MutexLock lock(mutex_);
+  std::vector<std::string> names = {name};
+  while (!names.empty()) {
+    const auto info = infos_.find(ModelId{std::string(), names.back()});
+    names.pop_back();
+    if (info == infos_.end() || !info->second.source->config.ok()) continue;
+    const config::Ensembling* const ensemble = info->second.source->config->ensemble_scheduling();
+    if (ensemble == nullptr) continue;
+    for (const config::Ensembling::Step& step : ensemble->step) {
+      if (parts.insert(step.model_name).second) names.push_back(step.model_name);
+    }
+  }
+  return parts;
 }
 
 std::vector<service::IndexEntry> ModelControl::Index(bool only_ready) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which models are loaded: all in the repositories at start-up, their current content
-// (polling), or those that clients name (explicit control). Each operation is planned
-// (model_plan.h), waits for operations on the same models, and is carried out by the life cycle:
-// first it unloads, then it loads models, then ensembles, inner ones first.
+// (polling), or those that clients name (explicit control; on demand, OnDemand names them). Each
+// operation is planned (model_plan.h), waits for operations on the same models, and is carried out
+// by the life cycle: first it unloads, then it loads models, then ensembles, inner ones first.
 #pragma once
 
 #include <map>
@@ -24,13 +24,14 @@
 namespace nereid::engine {
 
 // The values of --model-control-mode.
-enum class ControlMode { kNone, kPoll, kExplicit };
+enum class ControlMode { kNone, kPoll, kExplicit, kOnDemand };
 
 // What determines which models are loaded: the repositories, scanned once or repeatedly, or the
 // requests of clients.
 struct ModelControlOptions {
   ControlMode mode = ControlMode::kNone;
-  std::set<std::string> startup_models;  // in explicit mode; "*" alone: all
+  // In explicit mode; "*" alone: all. On demand, OnDemand loads them.
+  std::set<std::string> startup_models;
 };
 
 // Controls the models of one server. Thread-safe. Operations on unrelated models run concurrently,
@@ -48,6 +49,11 @@ class ModelControl {
   // Explicit control. Error texts and codes are Triton's.
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   base::Status Unload(const std::string& name, bool with_parts);
+  // Returns the models that unloading `name` with its parts would unload.
+  std::set<ModelId> UnloadedWith(const std::string& name) const;
+  // Returns the names of the models in the steps of an ensemble, and of the ensembles among them;
+  // empty for other models.
+  std::set<std::string> PartsOf(const std::string& name) const;
   // Returns the models in the repositories and any other loaded ones, with their states.
   std::vector<service::IndexEntry> Index(bool only_ready) const;
   // Refuses further operations and waits for those in progress; returns false if `deadline` passes
@@ -79,6 +85,8 @@ class ModelControl {
   void SetInvalid(const ModelId& id, base::Status status);
   void SetValid(const ModelId& id);
 
+  // Whether models are loaded and unloaded by name.
+  bool LoadsByName() const;
   std::shared_ptr<const repository::ModelSource> SourceOf(const ModelId& id) const;
   // Returns the errors of the models of these names. Called between the execution of the plan and
   // its End.

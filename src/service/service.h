@@ -125,6 +125,16 @@ class Service {
   virtual base::Status ChangeTraffic(std::string_view /*name*/, const TrafficChange& /*change*/) {
     return base::UnsupportedError("the server has no rules for versions");
   }
+  // Gets a pin on the model, or why there is none. Called once.
+  using ModelWaiter = base::UniqueFunction<void(base::Result<core::ModelHandle>)>;
+  // Whether a model that FindModel does not find is one that is loaded when a request needs it, so
+  // that AwaitModel may find it.
+  virtual bool LoadsOnDemand(std::string_view /*name*/) { return false; }
+  // Finds a model that is loaded on demand. Does not block: `done` is called at once or later, on
+  // another thread that may take its time.
+  virtual void AwaitModel(std::string_view name, std::string_view version, ModelWaiter done) {
+    done(FindModel(name, version));
+  }
   // Whether the version can serve requests. Fails if there is no such model or version.
   virtual base::Result<bool> IsModelReady(std::string_view name, std::string_view version) = 0;
   virtual base::Result<ModelMetadata> DescribeModel(std::string_view name,

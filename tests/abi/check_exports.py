@@ -24,6 +24,7 @@ ADDED = {
     "NEREIDBACKEND_MemoryGuardDelete",
     "NEREIDBACKEND_ModelGivesMaxBatchSize",
     "NEREIDBACKEND_ModelExplain",
+    "NEREIDSERVER_ServerOptionsSetOnDemand",
 }
 # Of the library only; the program listens by itself.
 ADDED_TO_LIBRARY = {

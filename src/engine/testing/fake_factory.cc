@@ -25,6 +25,18 @@ std::string Text(const repository::ModelSource& source, int64_t version) {
 base::TimePoint InAMinute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 base::TimePoint Passed() { return std::chrono::steady_clock::now(); }
 
+namespace {
+
+// Has no sequences, and is given no requests.
+class NoScheduler final : public core::Scheduler {
+ public:
+  void Enqueue(core::RequestPtr /*request*/) override {}
+  void OnCancelled(core::Request& /*request*/) override {}
+  bool Stop(base::TimePoint /*deadline*/) override { return true; }
+};
+
+}  // namespace
+
 class FakeFactory::Version final : public ServableModel {
  public:
   Version(const FakeFactory& factory, const repository::ModelSource& source, int64_t version)
@@ -38,6 +50,7 @@ class FakeFactory::Version final : public ServableModel {
     for (const auto& input : source.config->input) options.inputs.push_back(Tensor(input.name));
     for (const auto& output : source.config->output) options.outputs.push_back(Tensor(output.name));
     model_ = std::make_shared<core::Model>(std::move(options));
+    model_->SetScheduler(std::make_unique<NoScheduler>());
     if (!is_ensemble_) load_duration_ = std::chrono::milliseconds(1500);
   }
   ~Version() override { factory_.End(text_, *model_); }

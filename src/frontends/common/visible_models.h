@@ -37,6 +37,10 @@ class VisibleModels final : public service::Service {
                                             std::string_view version) override {
     return service_.FindModel(name, version);
   }
+  bool LoadsOnDemand(std::string_view name) override { return service_.LoadsOnDemand(name); }
+  void AwaitModel(std::string_view name, std::string_view version, ModelWaiter done) override {
+    service_.AwaitModel(name, version, std::move(done));
+  }
   base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override {
     return service_.IsModelReady(name, version);
   }

@@ -182,9 +182,10 @@ constexpr ControlRoute kRoutes[] = {
      &Method<inference::ServerMetadataRequest, inference::ServerMetadataResponse, ServerMetadata>},
     {"/inference.GRPCInferenceService/ModelMetadata", Category::kMetadata, Scope::kMetadata,
      ModelField::kFirst,
-     &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>},
+     &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>,
+     MayBlock::kUntilLoaded},
     {"/inference.GRPCInferenceService/ModelConfig", Category::kModelConfig, Scope::kMetadata,
-     ModelField::kFirst, &ModelConfig},
+     ModelField::kFirst, &ModelConfig, MayBlock::kUntilLoaded},
     {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics, Scope::kMetadata,
      ModelField::kFirst,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
@@ -315,6 +316,7 @@ void ControlCall::OnHalfClose() {
   std::optional<common::AuditedCall> audited;
   if (IsAudited()) audited = CallToAudit(*call_, grant_.get());
   service::Service& service = context_->service;
+  if (route_->may_block == MayBlock::kUntilLoaded && AwaitModel()) return;
   const bool may_block =
       route_->may_block == MayBlock::kYes ||
       (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock()) ||
@@ -337,6 +339,22 @@ void ControlCall::OnHalfClose() {
       base::SleepFor(delay);
     SendReply(*call, reply);
   });
+}
+
+// A missing model, and a request for a version that is not loaded, are left to the method.
+bool ControlCall::AwaitModel() {
+  service::Service& service = context_->service;
+  const std::string model(NamedModel(route_->model_field, bytes_));
+  if (!service.LoadsOnDemand(model) || service.FindModel(model, {}).ok()) return false;
+  service.AwaitModel(model, {},
+                     [call = http2::GrpcCallRef(*call_), method = route_->method, &service,
+                      grant = grant_, buffer = std::move(buffer_),
+                      bytes = bytes_](const base::Result<core::ModelHandle>& pinned) mutable {
+                       if (!pinned.ok()) return FinishWith(*call, pinned.status());
+                       common::VisibleModels visible(service, std::move(grant));
+                       SendReply(*call, method(visible, bytes));
+                     });
+  return true;
 }
 
 void ControlCall::OnDone() { base::ObjectPool<ControlCall>::Give(this); }

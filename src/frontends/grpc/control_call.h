@@ -17,8 +17,8 @@ using ControlMethod = base::Result<std::string> (*)(service::Service& service,
                                                     std::string_view request);
 
 // Whether a method must run on a thread that may block; kAsReadiness: if Service::ReadinessMayBlock
-// says so.
-enum class MayBlock { kNo, kAsReadiness, kYes };
+// says so. kUntilLoaded: it waits, on no thread, until a model on demand is loaded.
+enum class MayBlock { kNo, kAsReadiness, kUntilLoaded, kYes };
 
 // The field of a request that names a model. A method whose requests name none has kNone.
 enum class ModelField : uint32_t { kNone = 0, kFirst = 1, kSecond = 2 };
@@ -69,6 +69,9 @@ class ControlCall final : public http2::GrpcCallEvents {
  private:
   // Whether the sender may use the model that the request names; finishes the call if not.
   bool MayUseModel();
+  // Responds when the model that the request names is loaded on demand; returns false if it is
+  // loaded already, or is no such model.
+  bool AwaitModel();
   // Whether this request gets a line in the log.
   bool IsAudited() const;
 

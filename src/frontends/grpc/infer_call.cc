@@ -39,23 +39,49 @@ void InferCall::OnHalfClose() {
     return call_->Finish(StatusOf(access::Denial::kModel),
                          access::Gate::ModelText(*grant_, message_.model_name));
   }
-  if (const base::Status error = Submit(); !error.ok()) FinishWith(*call_, error);
+  base::Status error = Submit();
+  if (error.ok()) return;
+  if (!was_found_ && context_->service.LoadsOnDemand(message_.model_name)) {
+    references_.fetch_add(1);  // released by Resume
+    phase_.store(Phase::kWaiting);
+    return context_->service.AwaitModel(
+        message_.model_name, message_.model_version,
+        [this](const base::Result<core::ModelHandle>& model) { Resume(model.status()); });
+  }
+  common::LogFailedInference(message_.id, error);
+  FinishWith(*call_, error);
+}
+
+// The model is pinned by the caller.
+void InferCall::Resume(const base::Status& status) {
+  Phase phase = Phase::kWaiting;
+  if (phase_.compare_exchange_strong(phase, Phase::kResuming)) {
+    const base::Status error = status.ok() ? Submit() : status;
+    if (!error.ok()) {
+      common::LogFailedInference(message_.id, error);
+      FinishWith(*call_, error);
+    }
+    phase = Phase::kResuming;
+    if (!phase_.compare_exchange_strong(phase, Phase::kDirect)) {
+      // The client went away meanwhile, perhaps before there was a request to cancel.
+      if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
+      End();
+    }
+  }
+  Unreference();
 }
 
 base::Status InferCall::Submit() {
   base::Result<core::ModelHandle> model =
       context_->service.FindModel(message_.model_name, message_.model_version);
+  was_found_ = model.ok();
   if (model.ok() && (*model)->is_decoupled()) {
     model = base::UnsupportedError(
         "ModelInfer RPC doesn't support models with decoupled transaction policy");
   }
-  if (!model.ok()) {
-    common::LogFailedInference(message_.id, model.status());
-    return model.status();
-  }
+  if (!model.ok()) return model.status();
   if (const base::Status refusal = common::Admit(context_->budgets, *model, in_flight_);
       !refusal.ok()) [[unlikely]] {
-    common::LogFailedInference(message_.id, refusal);
     return refusal;
   }
   references_.fetch_add(1);  // released by OnRequestGone
@@ -66,10 +92,7 @@ base::Status InferCall::Submit() {
   if (grant_ != nullptr) request->caller = grant_->caller;
   request->times.request_start_ns = call_->start_ns();
   request->deadline_ns = DeadlineNs(*call_);
-  if (base::Status error = Fill(*request); !error.ok()) {
-    common::LogFailedInference(message_.id, error);
-    return error;
-  }
+  NEREID_RETURN_IF_ERROR(Fill(*request));
   if (request->model.follows_rules()) [[unlikely]]
     DirectRequest(*context_, *call_, *request);
   if ((trace_ = StartTrace(*context_, *call_, request->model->name())) != nullptr) [[unlikely]] {
@@ -136,6 +159,13 @@ void InferCall::OnCancelled() {
 }
 
 void InferCall::OnDone() {
+  if (phase_.load() != Phase::kDirect && phase_.exchange(Phase::kEnded) == Phase::kResuming) {
+    return;  // Resume calls End
+  }
+  End();
+}
+
+void InferCall::End() {
   if (trace_ != nullptr) [[unlikely]] {
     if (!was_cancelled_) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
   }
@@ -161,6 +191,8 @@ void InferCall::Recycle() {
   response_count_ = 0;
   first_response_.reset();
   was_cancelled_ = false;
+  was_found_ = false;
+  phase_.store(Phase::kDirect);
   trace_.reset();
 }
 

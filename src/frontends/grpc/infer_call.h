@@ -13,7 +13,9 @@ namespace nereid::grpc {
 
 // Pooled. Frees itself when the stream has ended and the request, if there was one, is gone. The
 // connection reports events one at a time; Send comes from any thread. Both use only the call and
-// the handle that cancels the request, which are thread-safe.
+// the handle that cancels the request, which are thread-safe. If the model must be loaded first,
+// the request is submitted by another thread (Resume), beside which only OnCancelled and OnDone may
+// come.
 class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink {
  public:
   // `grant` is null if senders are not asked.
@@ -36,7 +38,20 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   void Recycle();
 
  private:
+  // Who submits the request, and ends this call. A call in kWaiting or kResuming has a reference of
+  // its own for that thread.
+  enum class Phase : uint8_t {
+    kDirect,    // the events do
+    kWaiting,   // for its model: Resume will submit it
+    kResuming,  // Resume is in progress
+    kEnded,     // OnDone came before or during Resume, which has to notice
+  };
+
+  // Submits the request when its model was loaded, or could not be.
+  void Resume(const base::Status& status);
   base::Status Submit();
+  // Does what is to do when no more events come.
+  void End();
   // Fills `request`, which then holds the message's bytes.
   base::Status Fill(core::Request& request);
   // Fails the call because a model that is not decoupled sent no response, or several.
@@ -54,10 +69,12 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   std::shared_ptr<observe::Trace> trace_;
   base::UnitGrant in_flight_;
   std::atomic<int> references_{0};  // held by the stream and the request
+  std::atomic<Phase> phase_{Phase::kDirect};
   // Confined to the sender.
   size_t response_count_ = 0;
   core::ResponsePtr first_response_;  // until it is known whether more follow
   bool was_cancelled_ = false;        // confined to the events
+  bool was_found_ = false;            // whether Submit has found the model
 };
 
 }  // namespace nereid::grpc

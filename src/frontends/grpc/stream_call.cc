@@ -28,24 +28,24 @@ http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRe
   self->context_ = &context;
   self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
   self->call_ = std::move(call);
-  self->grant_ = std::move(grant);
-  self->generation_ = generation;
+  self->sender_ = {.grant = std::move(grant), .generation = generation};
   self->references_.store(1);
   NEREID_VLOG(2, "StateNew, of a call of ModelStreamInferHandler");
   return self;
 }
 
 bool StreamCall::IsStillAdmitted() {
-  if (grant_ == nullptr || context_->gate->IsCurrent(*grant_, generation_)) [[likely]]
+  if (sender_.grant == nullptr || context_->gate->IsCurrent(*sender_.grant, sender_.generation))
+      [[likely]]
     return true;
-  generation_ = context_->gate->generation();
+  sender_.generation = context_->gate->generation();
   access::Admission admission =
       context_->gate->Admit(CallSender(*call_), access::Scope::kInfer, /*model=*/{});
   if (admission.denial) {
     EndWith(StatusOf(*admission.denial), admission.text);
     return false;
   }
-  grant_ = std::move(admission.grant);
+  sender_.grant = std::move(admission.grant);
   return true;
 }
 
@@ -79,28 +79,85 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
     ++request_count_;
   }
   const bool is_allowed =
-      grant_ == nullptr || context_->gate->AllowsModel(*grant_, request->model_name_);
+      sender_.grant == nullptr || context_->gate->AllowsModel(*sender_.grant, request->model_name_);
   const base::Status error =
-      is_allowed ? Submit(std::move(buffer), *request)
-                 : base::UnavailableError(access::Gate::ModelText(*grant_, request->model_name_));
-  if (!error.ok()) {
-    common::LogFailedInference(request->id_, error);
-    if (errors_end_stream_ && !is_allowed) {
-      EndWith(StatusOf(access::Denial::kModel), error.message());
-    }
-    if (errors_end_stream_) EndWith(error);
-    // The error refers to the request only by its id.
-    Deliver(*request, EncodeStreamNotice({.error = error.message(), .id = request->id_}), true);
-  }
+      is_allowed
+          ? Submit(std::move(buffer), message, *request)
+          : base::UnavailableError(access::Gate::ModelText(*sender_.grant, request->model_name_));
+  if (!error.ok()) Refuse(*request, error, is_allowed);
   request->Unreference();
 }
 
-base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) {
+void StreamCall::Refuse(StreamRequest& request, const base::Status& error, bool is_allowed) {
+  common::LogFailedInference(request.id_, error);
+  if (errors_end_stream_ && !is_allowed) {
+    EndWith(StatusOf(access::Denial::kModel), error.message());
+  }
+  if (errors_end_stream_) EndWith(error);
+  // The error refers to the request only by its id.
+  Deliver(request, EncodeStreamNotice({.error = error.message(), .id = request.id_}), true);
+}
+
+base::Status StreamCall::Submit(base::BufferRef buffer, std::string_view bytes,
+                                StreamRequest& request) {
   if (context_->ends_streams.load()) {
     return base::UnavailableError(std::string(kStoppingText));
   }
+  service::Service& service = context_->service;
+  base::Result<core::ModelHandle> model =
+      service.FindModel(message_.model_name, message_.model_version);
+  if (parked_.may_have_some() || (!model.ok() && service.LoadsOnDemand(message_.model_name)))
+      [[unlikely]] {
+    using enum ParkedRequests::Outcome;
+    ParkedRequest parked{std::move(buffer), bytes, sender_.grant, &request};
+    request.references_.fetch_add(1);  // released by Resume
+    const ParkedRequests::Outcome outcome = parked_.Park(request.model_name_, model.ok(), parked);
+    if (outcome == kFirst) AwaitModel();
+    if (outcome != kNotParked) return base::OkStatus();
+    buffer = std::move(parked.buffer);
+    request.references_.fetch_sub(1);
+  }
+  if (!model.ok()) return model.status();
+  return SubmitNow(std::move(buffer), sender_.grant, message_, *std::move(model), request);
+}
+
+void StreamCall::AwaitModel() {
+  references_.fetch_add(1);  // released by Resume
+  context_->service.AwaitModel(
+      message_.model_name, message_.model_version,
+      [this, name = std::string(message_.model_name)](
+          const base::Result<core::ModelHandle>& found) { Resume(name, found); });
+}
+
+void StreamCall::Resume(const std::string& model, const base::Result<core::ModelHandle>& found) {
+  while (ParkedRequest* const parked = parked_.Front(model)) {
+    StreamRequest& request = *parked->request;
+    if (is_ended_.load()) {
+      Deliver(request, nullptr, true);
+    } else if (const base::Status error = SubmitParked(*parked, found); !error.ok()) {
+      Refuse(request, error);
+    }
+    parked_.Pop(model);
+    request.Unreference();
+  }
+  Unreference();
+}
+
+base::Status StreamCall::SubmitParked(ParkedRequest& parked,
+                                      const base::Result<core::ModelHandle>& found) {
+  if (!found.ok()) return found.status();
+  InferMessage message;
+  if (!message.Parse(parked.bytes)) return base::InternalError(std::string(message.refusal()));
+  // It may name another version than the first request did.
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
-                          context_->service.FindModel(message_.model_name, message_.model_version));
+                          context_->service.FindModel(message.model_name, message.model_version));
+  return SubmitNow(std::move(parked.buffer), parked.grant, message, std::move(model),
+                   *parked.request);
+}
+
+base::Status StreamCall::SubmitNow(base::BufferRef buffer, const access::GrantRef& grant,
+                                   InferMessage& message, core::ModelHandle model,
+                                   StreamRequest& request) {
   {
     // The request is in the list already, where the sender of another request's response reads
     // this.
@@ -113,11 +170,11 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   inference->model = std::move(model);
   inference->Hold(std::move(buffer));
   inference->round = context_->rounds.Here();
-  if (grant_ != nullptr) inference->caller = grant_->caller;
+  if (grant != nullptr) inference->caller = grant->caller;
   inference->times.request_start_ns = base::NowNs();
   inference->deadline_ns = DeadlineNs(*call_);
   NEREID_ASSIGN_OR_RETURN(const InferOptions options,
-                          FillRequest(message_, *inference, RegionsFor(*context_, grant_.get())));
+                          FillRequest(message, *inference, RegionsFor(*context_, grant.get())));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
   if (inference->model.follows_rules()) [[unlikely]]
     DirectRequest(*context_, *call_, *inference);
@@ -377,9 +434,10 @@ void StreamCall::Unreference() {
 void StreamCall::Recycle() {
   context_ = nullptr;
   call_.Reset();
-  grant_.reset();
+  sender_ = {};
   errors_end_stream_ = false;
   message_.Clear();
+  parked_.Recycle();
   is_ended_.store(false);
   base::MutexLock lock(mutex_);
   first_ = nullptr;

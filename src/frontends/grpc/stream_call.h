@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
@@ -14,6 +15,7 @@
 #include "core/response.h"
 #include "grpc/call_context.h"
 #include "grpc/infer_message.h"
+#include "grpc/parked_requests.h"
 
 namespace nereid::grpc {
 
@@ -88,7 +90,17 @@ class StreamCall final : public http2::GrpcCallEvents {
   // Whether the sender may still send requests; ends the stream if not, because its key was revoked
   // or its token has expired meanwhile.
   bool IsStillAdmitted();
-  base::Status Submit(base::BufferRef buffer, StreamRequest& request);
+  // Submits `request`, whose message was parsed to `message`, or parks it.
+  base::Status Submit(base::BufferRef buffer, std::string_view bytes, StreamRequest& request);
+  base::Status SubmitNow(base::BufferRef buffer, const access::GrantRef& grant,
+                         InferMessage& message, core::ModelHandle model, StreamRequest& request);
+  // Waits for the model that message_ names, and then resumes what was parked for it.
+  void AwaitModel();
+  // Submits what waits for the model, in order.
+  void Resume(const std::string& model, const base::Result<core::ModelHandle>& found);
+  base::Status SubmitParked(ParkedRequest& parked, const base::Result<core::ModelHandle>& found);
+  // Tells the client of a request that was not submitted.
+  void Refuse(StreamRequest& request, const base::Status& error, bool is_allowed = true);
   // Passes one message (or none) of `request`; `is_final` says that it is the last.
   void Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final);
   // Sends what may be sent now, and ends the stream if nothing is left.
@@ -104,14 +116,20 @@ class StreamCall final : public http2::GrpcCallEvents {
   void CancelAll();
   void Unreference();
 
+  // Who sends the requests.
+  struct Sender {
+    access::GrantRef grant;   // null if senders are not asked
+    uint64_t generation = 0;  // of the gate that gave it
+  };
+
   CallContext* context_ = nullptr;
   http2::GrpcCallRef call_;
   bool errors_end_stream_ = false;  // triton_grpc_error mode
-  access::GrantRef grant_;
-  uint64_t generation_ = 0;
+  Sender sender_;
   InferMessage message_;  // confined to the events
   std::atomic<int> references_{0};
   std::atomic<bool> is_ended_{false};  // nothing more is sent
+  ParkedRequests parked_;
 
   base::Mutex mutex_;
   StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;

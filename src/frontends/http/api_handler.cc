@@ -265,6 +265,22 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
   (this->*HandlerOf(route.kind))(std::move(exchange), route, dialect);
 }
 
+bool ApiHandler::AwaitModel(HttpExchangePtr& exchange, const Route& route, const Dialect& dialect) {
+  if (!service_.LoadsOnDemand(route.model)) return false;
+  const std::string name(route.model);
+  const std::string number(route.version);
+  service_.AwaitModel(name, number,
+                      [this, exchange = std::move(exchange), kind = route.kind, model = name,
+                       version = number, &dialect](base::Result<core::ModelHandle> pinned) mutable {
+                        if (!pinned.ok())
+                          return RespondError(std::move(exchange), pinned.status(), {}, dialect);
+                        // The pin keeps the model while the request looks for it again.
+                        Dispatch(std::move(exchange),
+                                 {.kind = kind, .model = model, .version = version}, dialect);
+                      });
+  return true;
+}
+
 void ApiHandler::HandleOpenAi(HttpExchangePtr exchange, const Route& route,
                               const Dialect& /*dialect*/) {
   if (options_.openai == nullptr) {
@@ -340,15 +356,17 @@ void ApiHandler::RespondWithModelReadiness(HttpExchangePtr exchange, std::string
 }
 
 void ApiHandler::HandleModelMetadata(HttpExchangePtr exchange, const Route& route,
-                                     const Dialect& /*dialect*/) {
+                                     const Dialect& dialect) {
   const auto metadata = service_.DescribeModel(route.model, route.version);
+  if (!metadata.ok() && AwaitModel(exchange, route, dialect)) return;
   if (!metadata.ok()) return RespondError(std::move(exchange), metadata.status());
   RespondJson(std::move(exchange), 200, ToJson(*metadata));
 }
 
 void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route,
-                                   const Dialect& /*dialect*/) {
+                                   const Dialect& dialect) {
   const auto config = service_.GetModelConfig(route.model, route.version);
+  if (!config.ok() && AwaitModel(exchange, route, dialect)) return;
   if (!config.ok()) return RespondError(std::move(exchange), config.status());
   const base::Result<std::string> json = config::ToJson(**config);
   if (!json.ok()) return RespondError(std::move(exchange), json.status());
@@ -428,7 +446,10 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
     RespondError(std::move(exchange), error, headers, dialect);
   };
   base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
-  if (!model.ok()) return refuse(model.status());
+  if (!model.ok()) {
+    if (AwaitModel(exchange, route, dialect)) return;
+    return refuse(model.status());
+  }
   if ((*model)->is_decoupled()) {
     return refuse(base::UnsupportedError(
         "HTTP end point doesn't support models with decoupled transaction policy"));
@@ -492,8 +513,9 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
 }
 
 void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
-                                const Dialect& /*dialect*/) {
+                                const Dialect& dialect) {
   base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
+  if (!model.ok() && AwaitModel(exchange, route, dialect)) return;
   if (!model.ok()) return RespondError(std::move(exchange), model.status());
   const base::Result<net::Compression> encoding =
       net::ParseContentEncoding(exchange->head().Header("Content-Encoding"));

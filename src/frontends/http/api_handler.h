@@ -125,6 +125,9 @@ class ApiHandler final : public JsonHandler {
   void RespondWithModelReadiness(http1::HttpExchangePtr exchange, std::string_view model,
                                  std::string_view version);
   // Replies to a request whose JSON body is larger than allowed; returns false if it is not.
+  // Waits for a model that is loaded on demand, and then dispatches the request again; `exchange`
+  // is then gone. Returns false if it is no such model.
+  bool AwaitModel(http1::HttpExchangePtr& exchange, const Route& route, const Dialect& dialect);
   bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
 
   const ApiOptions options_;

@@ -134,8 +134,29 @@ void Handler::ListModels(HttpExchangePtr exchange) {
   RespondJson(std::move(exchange), json);
 }
 
+bool Handler::AwaitModel(HttpExchangePtr& exchange, const std::string& name,
+                         std::function<void(HttpExchangePtr)> next) {
+  if (!service_.LoadsOnDemand(name)) return false;
+  service_.AwaitModel(name, "",
+                      [exchange = std::move(exchange), next = std::move(next)](
+                          const base::Result<core::ModelHandle>& pinned) mutable {
+                        if (!pinned.ok()) {
+                          return RespondError(std::move(exchange), ModelError(pinned.status()));
+                        }
+                        // The pin keeps the model while the request looks for it again.
+                        next(std::move(exchange));
+                      });
+  return true;
+}
+
 void Handler::DescribeModel(HttpExchangePtr exchange, std::string_view name) {
   const auto config = service_.GetModelConfig(name, "");
+  if (!config.ok() &&
+      AwaitModel(exchange, std::string(name), [this, model = std::string(name)](auto resumed) {
+        DescribeModel(std::move(resumed), model);
+      })) {
+    return;
+  }
   if (!config.ok()) return RespondError(std::move(exchange), ModelError(config.status()));
   if (!IsListed(**config)) {
     return RespondError(
@@ -166,6 +187,11 @@ ApiError Handler::Prepare(HttpExchangePtr& exchange, Task task, rapidjson::Docum
   const std::string_view name = ModelName(body);
   if (!http::AdmitModel(exchange, options_.gate, name, http::kOpenAiDialect)) return {};
   base::Result<core::ModelHandle> model = service_.FindModel(name, "");
+  if (!model.ok() && AwaitModel(exchange, std::string(name), [this, task](auto resumed) {
+        ServeTask(std::move(resumed), task);
+      })) {
+    return {};
+  }
   if (!model.ok()) return ModelError(model.status());
   Promise promise = ContractFor(**model, task);
   NEREID_RETURN_IF_API_ERROR(promise.error);

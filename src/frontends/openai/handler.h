@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,10 @@ class Handler final : public http::OpenAiRoutes {
  private:
   void ListModels(http1::HttpExchangePtr exchange);
   void DescribeModel(http1::HttpExchangePtr exchange, std::string_view name);
+  // Calls `next` with the exchange when the model, which is loaded on demand, is loaded, or
+  // responds with why it is not. Returns false, and leaves the exchange, if it is no such model.
+  bool AwaitModel(http1::HttpExchangePtr& exchange, const std::string& name,
+                  std::function<void(http1::HttpExchangePtr)> next);
   void ServeTask(http1::HttpExchangePtr exchange, Task task);
   // Reads the body and finds the model; an error if any of that is not as it should be. Empties the
   // exchange if it has replied.

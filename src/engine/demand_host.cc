@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/demand_host.h"
+
+#include <chrono>
+
+#include "base/log.h"
+
+namespace nereid::engine {
+namespace {
+
+// How long the memory of a model that nobody uses may take to be free. After that, the next load
+// goes ahead all the same.
+constexpr std::chrono::seconds kLongestTeardown{30};
+
+base::TimePoint TeardownDeadline() { return std::chrono::steady_clock::now() + kLongestTeardown; }
+
+}  // namespace
+
+std::optional<std::set<std::string>> EngineDemandHost::ListModels() {
+  const repository::Listing listing = scanner_.List();
+  if (!listing.unreadable_repositories.empty()) return std::nullopt;
+  std::set<std::string> names;
+  for (const auto& [id, place] : listing.places) names.insert(id.name);
+  return names;
+}
+
+base::Status EngineDemandHost::Load(const std::string& name, const service::LoadOptions& options) {
+  return control_.Load(name, options);
+}
+
+base::Status EngineDemandHost::Unload(const std::string& name, bool with_parts) {
+  return control_.Unload(name, with_parts);
+}
+
+bool EngineDemandHost::UnloadIdle(const std::string& name) {
+  const std::set<ModelId> ids = control_.UnloadedWith(name);
+  if (!life_cycle_.HoldIdle(ids)) return false;
+  if (const base::Status status = control_.Unload(name, /*with_parts=*/true); !status.ok()) {
+    NEREID_VLOG(1, "model '{}' is not unloaded: {}", name, status.message());
+    life_cycle_.LetGo(ids);
+    return false;
+  }
+  if (!life_cycle_.WaitUntilGone(ids, TeardownDeadline())) {
+    NEREID_LOG(kWarning, "the memory of model '{}' is not free {} s after its last request", name,
+               kLongestTeardown.count());
+  }
+  return true;
+}
+
+base::Result<core::ModelHandle> EngineDemandHost::Find(std::string_view name,
+                                                       std::string_view version) {
+  return life_cycle_.Find(name, version);
+}
+
+ModelActivities EngineDemandHost::Observe() {
+  ModelActivities activities;
+  for (const LifeCycle::Loaded& loaded : life_cycle_.LoadedModels()) {
+    ModelActivity& activity = activities[loaded.id.name];
+    core::Model& model = *loaded.model;
+    // A pin keeps the scheduler.
+    if (!model.TryPin()) continue;
+    const core::ModelHandle pin(model);
+    activity.is_busy |= model.pin_count() > 1 || model.scheduler().SequenceCount() > 0;
+    const core::StatisticsSnapshot statistics = model.statistics().Read();
+    activity.requests += statistics.success.count + statistics.fail.count;
+  }
+  for (auto& [name, activity] : activities) activity.parts = control_.PartsOf(name);
+  return activities;
+}
+
+}  // namespace nereid::engine

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What models on demand (OnDemand) need of the server: an interface, so that they can be tested
+// without models. EngineDemandHost is the server's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "core/model_handle.h"
+#include "engine/eviction_policy.h"
+#include "engine/life_cycle.h"
+#include "engine/memory_meter.h"
+#include "engine/model_control.h"
+#include "repository/model_scanner.h"
+#include "service/service.h"
+
+namespace nereid::engine {
+
+// What a loaded model does. A value type.
+struct ModelActivity {
+  uint64_t requests = 0;        // that have ended since it was loaded
+  bool is_busy = false;         // with requests or sequences
+  std::set<std::string> parts;  // of an ensemble: the models that it needs
+};
+using ModelActivities = std::map<std::string, ModelActivity>;
+
+// Thread-safe. Methods block unless they say otherwise.
+class DemandHost {
+ public:
+  virtual ~DemandHost() = default;
+
+  // Returns the names of the models in the repositories, or nothing if those cannot be read now.
+  virtual std::optional<std::set<std::string>> ListModels() = 0;
+  virtual base::Status Load(const std::string& name, const service::LoadOptions& options) = 0;
+  virtual base::Status Unload(const std::string& name, bool with_parts) = 0;
+  // Unloads the model, and the parts of an ensemble that no other model needs, and waits until
+  // their memory is free. Returns false, without a change, if any of them is busy.
+  virtual bool UnloadIdle(const std::string& name) = 0;
+  // Pins a version that is ready. Does not block.
+  virtual base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) = 0;
+  // Returns all models that are loaded.
+  virtual ModelActivities Observe() = 0;
+  // The kinds of memory that models may take: "CPU" first, then "GPU 0" and so on.
+  virtual std::vector<std::string> MemoryKinds() = 0;
+  // Returns how much of each kind is in use.
+  virtual MemoryBytes MeasureMemory() = 0;
+};
+
+// The host that a server's models live in. Thread-safe.
+class EngineDemandHost final : public DemandHost {
+ public:
+  // All outlive this.
+  EngineDemandHost(const repository::ModelScanner& scanner, ModelControl& control,
+                   LifeCycle& life_cycle, bool has_gpu_budget)
+      : scanner_(scanner), control_(control), life_cycle_(life_cycle), meter_(has_gpu_budget) {}
+
+  std::optional<std::set<std::string>> ListModels() override;
+  base::Status Load(const std::string& name, const service::LoadOptions& options) override;
+  base::Status Unload(const std::string& name, bool with_parts) override;
+  bool UnloadIdle(const std::string& name) override;
+  base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override;
+  ModelActivities Observe() override;
+  std::vector<std::string> MemoryKinds() override { return meter_.kinds(); }
+  MemoryBytes MeasureMemory() override { return meter_.Measure(); }
+
+ private:
+  const repository::ModelScanner& scanner_;
+  ModelControl& control_;
+  LifeCycle& life_cycle_;
+  MemoryMeter meter_;
+};
+
+}  // namespace nereid::engine

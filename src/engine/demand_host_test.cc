@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/demand_host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/testing/model_control_fixture.h"
+
+namespace nereid::engine {
+namespace {
+
+using testing::ElementsAre;
+
+class DemandHostTest : public ModelControlFixture {
+ protected:
+  DemandHostTest() : ModelControlFixture(ControlMode::kOnDemand) {
+    repositories_.Put({PlainConfig("a")});
+    repositories_.Put({PlainConfig("b")});
+    repositories_.Put({EnsembleConfig("e", {"a", "b"})});
+    host_ = std::make_unique<EngineDemandHost>(repositories_, *control_, *life_cycle_,
+                                               /*has_gpu_budget=*/false);
+    EXPECT_EQ(Start(), "OK");
+  }
+
+  std::unique_ptr<EngineDemandHost> host_;
+};
+
+TEST_F(DemandHostTest, ListsModelsAndLoadsNone) {
+  EXPECT_THAT(*host_->ListModels(), ElementsAre("a", "b", "e"));
+  EXPECT_THAT(Index(), ElementsAre("a", "b", "e"));
+  repositories_.SetUnreadable("repo", true);
+  EXPECT_FALSE(host_->ListModels().has_value());
+}
+
+TEST_F(DemandHostTest, UnloadsAModelUnlessItIsInUse) {
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  core::ModelHandle pin = Pin("a");
+  EXPECT_TRUE(host_->Observe().at("a").is_busy);
+  EXPECT_FALSE(host_->UnloadIdle("a"));
+  // Nothing has changed.
+  EXPECT_TRUE(IsReady("a"));
+  pin.Reset();
+  EXPECT_FALSE(host_->Observe().at("a").is_busy);
+  EXPECT_TRUE(host_->UnloadIdle("a"));
+  // Its memory is free by then.
+  EXPECT_EQ(factory_.alive(), 0u);
+  EXPECT_THAT(Index(), ElementsAre("a:1 UNAVAILABLE unloaded", "b", "e"));
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_TRUE(host_->Find("a", "").ok());
+}
+
+TEST_F(DemandHostTest, UnloadsAnEnsembleWithItsPartsUnlessOneIsInUse) {
+  EXPECT_TRUE(host_->Load("e", {}).ok());
+  EXPECT_THAT(host_->Observe().at("e").parts, ElementsAre("a", "b"));
+  core::ModelHandle pin = Pin("b");
+  EXPECT_FALSE(host_->UnloadIdle("e"));
+  EXPECT_TRUE(IsReady("e"));
+  EXPECT_TRUE(IsReady("a"));
+  pin.Reset();
+  EXPECT_TRUE(host_->UnloadIdle("e"));
+  EXPECT_EQ(factory_.alive(), 0u);
+}
+
+TEST_F(DemandHostTest, LeavesPartsThatWereLoadedForThemselves) {
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_TRUE(host_->Load("e", {}).ok());
+  EXPECT_TRUE(host_->UnloadIdle("e"));
+  EXPECT_TRUE(IsReady("a"));
+  EXPECT_FALSE(IsReady("b"));
+}
+
+TEST(MemoryMeter, SeesWhatAProcessAllocates) {
+  MemoryMeter meter(/*with_gpus=*/false);
+  EXPECT_THAT(meter.kinds(), ElementsAre("CPU"));
+  constexpr uint64_t kBytes = uint64_t{64} << 20;
+  const uint64_t before = meter.Measure().front();
+  {
+    const std::vector<char> memory(kBytes, 1);
+    EXPECT_GE(meter.Measure().front() + static_cast<uint64_t>(memory.front()),
+              before + kBytes * 9 / 10);
+  }
+  // What was freed does not hide what comes next.
+  const uint64_t between = meter.Measure().front();
+  const std::vector<char> memory(kBytes, 1);
+  EXPECT_GE(meter.Measure().front() + static_cast<uint64_t>(memory.front()),
+            between + kBytes * 9 / 10);
+}
+
+TEST(MemoryMeter, ReadsWhatTheKernelSays) {
+  EXPECT_EQ(AnonymousBytes("Name:\tx\nVmRSS:\t  30 kB\nRssAnon:\t  12 kB\nRssFile:\t 18 kB\n"),
+            12u * 1024);
+  EXPECT_EQ(AnonymousBytes("Name:\tx\n"), 0u);
+  EXPECT_EQ(AnonymousBytes("RssAnon:"), 0u);
+}
+
+}  // namespace
+}  // namespace nereid::engine

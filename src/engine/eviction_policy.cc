@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/eviction_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace nereid::engine {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// Nothing loads faster than that: differences below are noise.
+constexpr std::chrono::milliseconds kShortestLoad{1};
+// The smallest share of a budget that counts, for the same reason.
+constexpr double kSmallestShare = 1e-6;
+
+bool IsNothing(const MemoryBytes& bytes) {
+  return std::ranges::all_of(bytes, [](uint64_t count) { return count == 0; });
+}
+
+size_t FirstOf(const MemoryBytes& missing) {
+  const auto first = std::ranges::find_if(missing, [](uint64_t bytes) { return bytes > 0; });
+  return static_cast<size_t>(first - missing.begin());
+}
+
+void TakeFrom(MemoryBytes& missing, const MemoryBytes& freed) {
+  for (size_t i = 0; i < missing.size(); ++i) missing[i] -= std::min(missing[i], freed[i]);
+}
+
+}  // namespace
+
+EvictionPolicy::EvictionPolicy(EvictionOptions options)
+    : options_(std::move(options)), used_(options_.budgets.size()) {}
+
+void EvictionPolicy::NoteUses(const std::string& name, uint64_t uses, base::TimePoint now) {
+  Entry& entry = entries_[name];
+  const double half_lives = Seconds(now - entry.uses_at) / Seconds(options_.half_life);
+  entry.uses = entry.uses * std::exp2(-half_lives) + static_cast<double>(uses);
+  entry.uses_at = now;
+  if (uses > 0) entry.last_use = now;
+}
+
+void EvictionPolicy::NoteBusy(const std::string& name, base::TimePoint now) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) found->second->last_use = now;
+}
+
+void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& bytes,
+                                std::chrono::nanoseconds took, base::TimePoint now) {
+  NoteUnloaded(name);
+  Entry& entry = entries_[name];
+  entry.bytes.resize(used_.size());
+  for (size_t i = 0; i < used_.size(); ++i) {
+    const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
+    entry.bytes[i] = entry.has_bytes ? entry.bytes[i] / 2 + measured / 2 : measured;
+    used_[i] += entry.bytes[i];
+  }
+  entry.has_bytes = true;
+  entry.duration = entry.duration.count() == 0 ? took : (entry.duration + took) / 2;
+  entry.is_loaded = true;
+  entry.loaded_at = now;
+  entry.last_use = std::max(entry.last_use, now);
+  loaded_[name] = &entry;
+}
+
+void EvictionPolicy::NoteUnloaded(const std::string& name) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || !found->second.is_loaded) return;
+  found->second.is_loaded = false;
+  TakeFrom(used_, found->second.bytes);
+  loaded_.erase(name);
+}
+
+void EvictionPolicy::ForgetBytes(const std::string& name) {
+  const auto found = entries_.find(name);
+  if (found != entries_.end() && !found->second.is_loaded) found->second.has_bytes = false;
+}
+
+void EvictionPolicy::SetPinned(const std::string& name, bool is_pinned) {
+  entries_[name].is_pinned = is_pinned;
+}
+
+void EvictionPolicy::Remove(const std::string& name) {
+  const auto found = entries_.find(name);
+  if (found != entries_.end() && !found->second.is_loaded) entries_.erase(found);
+}
+
+MemoryBytes EvictionPolicy::Missing(const MemoryBytes& needed, const MemoryBytes& present) const {
+  MemoryBytes missing(used_.size());
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const uint64_t budget = options_.budgets[i];
+    const uint64_t total = present[i] + needed[i];
+    if (budget > 0 && total > budget) missing[i] = total - budget;
+  }
+  return missing;
+}
+
+double EvictionPolicy::Worth(const Entry& entry, base::TimePoint now) const {
+  double share = kSmallestShare;
+  for (size_t i = 0; i < entry.bytes.size(); ++i) {
+    if (options_.budgets[i] == 0) continue;
+    share = std::max(
+        share, static_cast<double>(entry.bytes[i]) / static_cast<double>(options_.budgets[i]));
+  }
+  const double half_lives = Seconds(now - entry.uses_at) / Seconds(options_.half_life);
+  const auto cost = std::max<std::chrono::nanoseconds>(entry.duration, kShortestLoad);
+  return entry.uses * std::exp2(-half_lives) * Seconds(cost).count() / share;
+}
+
+bool EvictionPolicy::MayGo(const std::string& name, const Entry& entry,
+                           const std::set<std::string>& busy, base::TimePoint now) const {
+  return entry.is_loaded && !entry.is_pinned && now - entry.loaded_at >= options_.min_stay &&
+         !busy.contains(name);
+}
+
+MemoryBytes EvictionPolicy::Choose(const std::string& name, MemoryBytes missing,
+                                   const std::set<std::string>& busy, base::TimePoint now,
+                                   RoomPlan& plan) const {
+  using Candidate = std::pair<double, const std::pair<const std::string, Entry*>*>;
+  std::vector<Candidate> candidates;
+  for (const auto& loaded : loaded_) {
+    if (loaded.first == name || !MayGo(loaded.first, *loaded.second, busy, now)) continue;
+    candidates.emplace_back(Worth(*loaded.second, now), &loaded);
+  }
+  // Among models of the same worth, the one goes that has not been used for longest.
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.first, a.second->second->last_use) <
+           std::pair(b.first, b.second->second->last_use);
+  });
+  for (const auto& [worth, candidate] : candidates) {
+    if (IsNothing(missing)) break;
+    MemoryBytes left = missing;
+    TakeFrom(left, candidate->second->bytes);
+    if (left == missing) continue;  // would make no room where it is needed
+    missing = std::move(left);
+    plan.victims.push_back(candidate->first);
+  }
+  return missing;
+}
+
+void EvictionPolicy::Spare(const MemoryBytes& missing, RoomPlan& plan) const {
+  for (size_t i = plan.victims.size(); i-- > 0;) {
+    MemoryBytes left = missing;
+    for (size_t j = 0; j < plan.victims.size(); ++j) {
+      if (j != i) TakeFrom(left, entries_.at(plan.victims[j]).bytes);
+    }
+    if (IsNothing(left)) plan.victims.erase(plan.victims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::string>& busy,
+                                  base::TimePoint now) const {
+  RoomPlan plan;
+  const auto known = entries_.find(name);
+  const bool is_loaded = known != entries_.end() && known->second.is_loaded;
+  const bool has_bytes = known != entries_.end() && known->second.has_bytes;
+  const MemoryBytes own = has_bytes ? known->second.bytes : MemoryBytes(used_.size());
+  MemoryBytes others = used_;
+  if (is_loaded) TakeFrom(others, own);
+  const MemoryBytes missing = Missing(own, others);
+  if (IsNothing(missing)) return plan;
+  MemoryBytes fixed(used_.size());
+  base::TimePoint oldest;
+  for (const auto& [other, entry] : loaded_) {
+    if (other == name) continue;
+    for (size_t i = 0; entry->is_pinned && i < fixed.size(); ++i) fixed[i] += entry->bytes[i];
+    if (entry->is_pinned || busy.contains(other)) continue;
+    oldest = std::max(oldest, entry->loaded_at + options_.min_stay);
+  }
+  if (const MemoryBytes never = Missing(own, fixed); !IsNothing(never)) {
+    return {.outcome = RoomPlan::Outcome::kNever, .lacking = FirstOf(never)};
+  }
+  if (const MemoryBytes left = Choose(name, missing, busy, now, plan); !IsNothing(left)) {
+    return {.outcome = RoomPlan::Outcome::kNotNow,
+            .lacking = FirstOf(left),
+            .next_chance = oldest > now ? oldest : base::TimePoint()};
+  }
+  Spare(missing, plan);
+  return plan;
+}
+
+std::vector<std::string> EvictionPolicy::FindIdle(const std::set<std::string>& busy,
+                                                  base::TimePoint now) const {
+  std::vector<std::string> idle;
+  if (options_.idle_limit.count() == 0) return idle;
+  for (const auto& [name, entry] : loaded_) {
+    if (MayGo(name, *entry, busy, now) && now - entry->last_use >= options_.idle_limit) {
+      idle.push_back(name);
+    }
+  }
+  return idle;
+}
+
+bool EvictionPolicy::IsLoaded(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && found->second.is_loaded;
+}
+
+bool EvictionPolicy::IsPinned(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && found->second.is_pinned;
+}
+
+std::vector<std::string> EvictionPolicy::Loaded() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : loaded_) names.push_back(name);
+  return names;
+}
+
+std::optional<MemoryBytes> EvictionPolicy::KnownBytes(const std::string& name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || !found->second.has_bytes) return std::nullopt;
+  return found->second.bytes;
+}
+
+std::chrono::nanoseconds EvictionPolicy::KnownDuration(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? std::chrono::nanoseconds(0) : found->second.duration;
+}
+
+}  // namespace nereid::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models on demand that could not be loaded, so that not every request tries again.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace nereid::engine {
+
+// Thread-compatible.
+class LoadFailures {
+ public:
+  // After a failure, requests get the error again for so long; the pause doubles with each.
+  explicit LoadFailures(std::chrono::milliseconds first_pause) : first_pause_(first_pause) {}
+
+  // Returns the error with the time after which the next load makes sense.
+  base::Status Note(const std::string& name, base::Status status, base::TimePoint now) {
+    Failure& failure = failures_[name];
+    failure.pause = failure.pause.count() == 0
+                        ? first_pause_
+                        : std::max(failure.pause, std::min(failure.pause * 2, kLongestPause));
+    failure.retry_at = now + failure.pause;
+    failure.status = std::move(status);
+    return failure.status.WithRetryAfter(failure.pause);
+  }
+  // Returns the error of the last load, if it is too soon for the next one.
+  std::optional<base::Status> TooSoon(std::string_view name, base::TimePoint now) const {
+    const auto failure = failures_.find(name);
+    if (failure == failures_.end() || now >= failure->second.retry_at) return std::nullopt;
+    return failure->second.status.WithRetryAfter(failure->second.retry_at - now);
+  }
+  bool Contains(std::string_view name) const { return failures_.contains(name); }
+  void Forget(std::string_view name) {
+    if (const auto failure = failures_.find(name); failure != failures_.end()) {
+      failures_.erase(failure);
+    }
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
+
+  // A load that failed.
+  struct Failure {
+    base::Status status;
+    base::TimePoint retry_at;
+    std::chrono::milliseconds pause{0};
+  };
+
+  const std::chrono::milliseconds first_pause_;
+  std::map<std::string, Failure, std::less<>> failures_;
+};
+
+}  // namespace nereid::engine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the statistics of models say about their use since they were last read, for the policy of
+// models on demand.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "engine/demand_host.h"
+#include "engine/eviction_policy.h"
+
+namespace nereid::engine {
+
+// Thread-compatible.
+class ModelUse {
+ public:
+  // `name` was loaded, and the policy knows of `counted` requests for it that will be in its
+  // statistics.
+  void NoteLoaded(const std::string& name, uint64_t counted) { seen_[name] = counted; }
+  // Tells `policy` what is new; returns the models that must stay: those in use, and what a loaded
+  // ensemble needs.
+  std::set<std::string> Update(const ModelActivities& activities, EvictionPolicy& policy,
+                               base::TimePoint now);
+
+ private:
+  std::map<std::string, uint64_t> seen_;  // the requests of each loaded model that were counted
+};
+
+}  // namespace nereid::engine

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model_use.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nereid::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+base::TimePoint At(int64_t second) { return base::TimePoint() + seconds(1000 + second); }
+
+class ModelUseTest : public testing::Test {
+ protected:
+  void Load(const std::string& name, uint64_t waiting = 1) {
+    policy_.NoteLoaded(name, {40}, milliseconds(10), At(0));
+    policy_.NoteUses(name, waiting, At(0));
+    use_.NoteLoaded(name, waiting);
+  }
+
+  EvictionPolicy policy_{{.budgets = {100}, .idle_limit = seconds(10)}};
+  ModelUse use_;
+};
+
+TEST_F(ModelUseTest, CountsEachRequestOnce) {
+  Load("a");
+  Load("b");
+  Load("c");
+  // Those of `b` that waited for the load are known already.
+  use_.Update({{"a", {.requests = 3}}, {"b", {.requests = 1}}, {"c", {.requests = 9}}}, policy_,
+              At(1));
+  EXPECT_THAT(policy_.MakeRoom("", {}, At(1)).victims, ElementsAre("b"));
+  use_.Update({{"a", {.requests = 3}}, {"b", {.requests = 8}}, {"c", {.requests = 9}}}, policy_,
+              At(1));
+  EXPECT_THAT(policy_.MakeRoom("", {}, At(1)).victims, ElementsAre("a"));
+}
+
+TEST_F(ModelUseTest, NotesWhatIsInUseAndWhatIsGone) {
+  Load("a");
+  Load("b");
+  EXPECT_THAT(use_.Update({{"a", {.is_busy = true}}}, policy_, At(9)), ElementsAre("a"));
+  EXPECT_THAT(policy_.Loaded(), ElementsAre("a"));
+  EXPECT_THAT(use_.Update({{"a", {}}}, policy_, At(12)), IsEmpty());
+  // Its request may have begun long ago.
+  EXPECT_THAT(policy_.FindIdle({}, At(12)), IsEmpty());
+  EXPECT_THAT(policy_.FindIdle({}, At(19)), ElementsAre("a"));
+}
+
+TEST_F(ModelUseTest, KeepsAnEnsembleAndItsPartsTogether) {
+  const ModelActivities quiet = {{"e", {.parts = {"p"}}}, {"p", {}}};
+  EXPECT_THAT(use_.Update(quiet, policy_, At(1)), ElementsAre("p"));
+  const ModelActivities busy = {{"e", {.parts = {"p"}}}, {"p", {.is_busy = true}}};
+  EXPECT_THAT(use_.Update(busy, policy_, At(1)), ElementsAre("e", "p"));
+}
+
+}  // namespace
+}  // namespace nereid::engine

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/on_demand.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "engine/demand_errors.h"
+
+namespace nereid::engine {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// How often models without requests are looked for.
+constexpr seconds kTidyInterval{1};
+// How soon a load is tried again that waits until other models are idle: nothing tells when they
+// are.
+constexpr milliseconds kBlockedInterval{20};
+// How often room is planned again because a model that was to go has become busy.
+constexpr int kMostPlans = 4;
+// Threads that pass models on to requests; these then parse and submit.
+constexpr size_t kAnswerThreads = 4;
+
+base::TimePoint Now() { return std::chrono::steady_clock::now(); }
+
+EvictionOptions PolicyOf(const OnDemandOptions& options, size_t kinds) {
+  EvictionOptions policy{.min_stay = options.min_stay, .idle_limit = options.idle_unload};
+  policy.budgets.assign(kinds, options.gpu_memory_budget);
+  policy.budgets.front() = options.memory_budget;
+  return policy;
+}
+
+double Seconds(base::TimePoint from, base::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// Returns how much more is in use than before.
+MemoryBytes Growth(const MemoryBytes& before, const MemoryBytes& after) {
+  MemoryBytes grown(before.size());
+  for (size_t i = 0; i < grown.size(); ++i) grown[i] = after[i] - std::min(after[i], before[i]);
+  return grown;
+}
+
+base::Status Stopping() { return base::UnavailableError("Server exiting"); }
+
+}  // namespace
+
+OnDemand::OnDemand(DemandHost& host, base::Timers& timers, OnDemandOptions options)
+    : host_(host),
+      options_(std::move(options)),
+      kinds_(host.MemoryKinds()),
+      failures_(options_.failure_pause),
+      policy_(PolicyOf(options_, kinds_.size())),
+      answers_("demand", kAnswerThreads),
+      timer_(timers, [this] { OnTimer(); }),
+      thread_("on-demand", [this] { Run(); }) {
+  base::MutexLock lock(mutex_);
+  for (const std::string& name : options_.pinned) policy_.SetPinned(name, true);
+}
+
+OnDemand::~OnDemand() {
+  Stop(Now());
+  thread_.Join();
+}
+
+void OnDemand::Refresh() {
+  std::optional<std::set<std::string>> names = host_.ListModels();
+  if (!names) return;
+  base::MutexLock lock(mutex_);
+  for (const std::string& name : known_) {
+    if (names->contains(name)) continue;
+    policy_.Remove(name);
+    failures_.Forget(name);
+  }
+  known_ = {names->begin(), names->end()};
+}
+
+bool OnDemand::IsKnown(std::string_view name) const {
+  base::MutexLock lock(mutex_);
+  return known_.contains(name);
+}
+
+bool OnDemand::IsServable(std::string_view name) const {
+  base::MutexLock lock(mutex_);
+  return known_.contains(name) && !failures_.Contains(name) && !is_stopping_;
+}
+
+// --- Requests ---
+
+void OnDemand::Await(std::string_view name, std::string_view version, Waiter done) {
+  // It may have been loaded since the caller looked.
+  base::Result<core::ModelHandle> found = host_.Find(name, version);
+  if (found.ok() || host_.Find(name, {}).ok()) return done(std::move(found));
+  base::Status refusal;
+  {
+    base::MutexLock lock(mutex_);
+    const base::TimePoint now = Now();
+    // While a load is in progress, its result counts.
+    std::optional<base::Status> failure;
+    if (!pending_.contains(std::string(name))) failure = failures_.TooSoon(name, now);
+    if (is_stopping_) {
+      refusal = Stopping();
+    } else if (!known_.contains(name)) {
+      refusal =
+          base::NotFoundError(fmt::format("Request for unknown model: '{}' is not found", name));
+    } else if (failure) {
+      refusal = *std::move(failure);
+    } else if (counts_.waiting >= options_.most_waiting) {
+      refusal = TooManyWait(name, options_.most_waiting);
+    } else {
+      Pending& pending = QueueLocked(std::string(name));
+      pending.waiting.push_back({std::string(version), now, std::move(done)});
+      ++counts_.waiting;
+      if (counts_.waiting == 1) {
+        timer_.ArmAt(
+            base::NowNs() +
+            static_cast<uint64_t>(duration_cast<base::nanoseconds>(options_.load_wait).count()));
+      }
+      return;
+    }
+  }
+  done(std::move(refusal));
+}
+
+OnDemand::Pending& OnDemand::QueueLocked(const std::string& name) {
+  const auto [place, is_new] = pending_.try_emplace(name);
+  if (is_new) queue_.push_back(name);
+  changed_.NotifyAll();
+  return place->second;
+}
+
+void OnDemand::NoteWaitLocked(const Waiting& waiting, base::TimePoint now) {
+  --counts_.waiting;
+  ++counts_.waits;
+  counts_.wait_seconds += Seconds(waiting.since, now);
+}
+
+OnDemand::Answers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
+  Answers answers;
+  const auto pending = pending_.find(name);
+  if (pending == pending_.end()) return answers;
+  const base::TimePoint now = Now();
+  for (Waiting& waiting : pending->second.waiting) {
+    NoteWaitLocked(waiting, now);
+    answers.push_back({name, std::move(waiting.version), status, std::move(waiting.done)});
+  }
+  pending->second.waiting.clear();
+  return answers;
+}
+
+void OnDemand::TellLocked(Order& order, const base::Status& status) {
+  order.status = status;
+  order.is_done = true;
+  changed_.NotifyAll();
+}
+
+OnDemand::Answers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
+  Answers answers = TakeWaitingLocked(name, status);
+  if (const auto pending = pending_.find(name); pending != pending_.end()) {
+    for (Order* const order : pending->second.orders) TellLocked(*order, status);
+    pending_.erase(pending);
+    std::erase(queue_, name);
+  }
+  return answers;
+}
+
+void OnDemand::Post(Answers answers) {
+  for (Answer& answer : answers) {
+    base::Result<core::ModelHandle> model =
+        answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status;
+    answers_.Post([done = std::move(answer.done), model = std::move(model)]() mutable {
+      done(std::move(model));
+    });
+  }
+}
+
+void OnDemand::OnTimer() {
+  Answers answers;
+  {
+    base::MutexLock lock(mutex_);
+    const base::TimePoint now = Now();
+    base::TimePoint next = base::TimePoint::max();
+    for (auto& [name, pending] : pending_) {
+      // The oldest are in front.
+      std::list<Waiting>& waiting = pending.waiting;
+      while (!waiting.empty() && now - waiting.front().since >= options_.load_wait) {
+        NoteWaitLocked(waiting.front(), now);
+        ++counts_.timeouts;
+        answers.push_back({name, std::move(waiting.front().version),
+                           TimeoutLocked(name, pending, now), std::move(waiting.front().done)});
+        waiting.pop_front();
+      }
+      if (!waiting.empty()) next = std::min(next, waiting.front().since + options_.load_wait);
+    }
+    if (next != base::TimePoint::max()) {
+      timer_.ArmAt(static_cast<uint64_t>(next.time_since_epoch().count()));
+    }
+  }
+  Post(std::move(answers));
+}
+
+base::Status OnDemand::TimeoutLocked(const std::string& name, const Pending& pending,
+                                     base::TimePoint now) const {
+  const base::nanoseconds waited = now - pending.waiting.front().since;
+  if (pending.is_blocked) return NoRoomYet(name, Kind(pending.lacking), waited, options_.min_stay);
+  base::nanoseconds left{0};
+  if (pending.is_loading) left = policy_.KnownDuration(name) - (now - pending.loading_since);
+  return StillNotLoaded(name, pending.is_loading, waited, left);
+}
+
+base::Status OnDemand::NeverFitsLocked(const std::string& name, size_t kind) const {
+  const MemoryBytes bytes = policy_.KnownBytes(name).value_or(MemoryBytes(kinds_.size()));
+  return NeverFits(name, Kind(kind), bytes[kind], policy_.options().budgets[kind]);
+}
+
+// --- Explicit operations ---
+
+base::Status OnDemand::Load(const std::string& name, const service::LoadOptions& options) {
+  Order order{.options = &options};
+  base::MutexLock lock(mutex_);
+  if (is_stopping_) return Stopping();
+  failures_.Forget(name);
+  policy_.ForgetBytes(name);
+  const base::TimePoint deadline = Now() + options_.load_wait;
+  QueueLocked(name).orders.push_back(&order);
+  while (!order.is_done) {
+    const auto pending = pending_.find(name);
+    const bool is_blocked = pending != pending_.end() && pending->second.is_blocked;
+    if (!is_blocked || Now() < deadline) {
+      changed_.WaitUntil(mutex_, Now() + kTidyInterval);
+      continue;
+    }
+    std::erase(pending->second.orders, &order);
+    return NoRoomYet(name, Kind(pending->second.lacking), options_.load_wait, options_.min_stay);
+  }
+  return order.status;
+}
+
+base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
+  NEREID_RETURN_IF_ERROR(host_.Unload(name, with_parts));
+  base::MutexLock lock(mutex_);
+  if (policy_.IsLoaded(name)) policy_.SetPinned(name, options_.pinned.contains(name));
+  policy_.NoteUnloaded(name);
+  failures_.Forget(name);
+  return base::OkStatus();
+}
+
+bool OnDemand::Stop(base::TimePoint deadline) {
+  Answers answers;
+  {
+    base::MutexLock lock(mutex_);
+    is_stopping_ = true;
+    while (!queue_.empty()) {
+      const std::string name = queue_.front();
+      for (Answer& answer : FinishLocked(name, Stopping())) answers.push_back(std::move(answer));
+    }
+    changed_.NotifyAll();
+  }
+  Post(std::move(answers));
+  const bool is_idle = answers_.WaitUntilIdle(deadline);
+  base::MutexLock lock(mutex_);
+  while (!has_ended_ && changed_.WaitUntil(mutex_, deadline)) {
+  }
+  return has_ended_ && is_idle;
+}
+
+OnDemandCounts OnDemand::Counts() const {
+  base::MutexLock lock(mutex_);
+  OnDemandCounts counts = counts_;
+  counts.known = known_.size();
+  counts.loaded = policy_.loaded_count();
+  for (const auto& [name, pending] : pending_) counts.orders += pending.orders.size();
+  counts.kinds = kinds_;
+  counts.used = policy_.used();
+  counts.budgets = policy_.options().budgets;
+  return counts;
+}
+
+// --- The thread ---
+
+void OnDemand::Run() {
+  base::TimePoint tidied = Now();
+  base::MutexLock lock(mutex_);
+  while (!is_stopping_) {
+    mutex_.Unlock();
+    const bool has_progress = ServeQueue();
+    if (Now() - tidied >= kTidyInterval) {
+      Tidy({});
+      tidied = Now();
+    }
+    mutex_.Lock();
+    if (is_stopping_ || has_progress) continue;
+    if (queue_.empty()) {
+      changed_.WaitUntil(mutex_, tidied + kTidyInterval);
+    } else {
+      // Others may have become idle meanwhile.
+      changed_.WaitUntil(mutex_, Now() + kBlockedInterval);
+    }
+  }
+  has_ended_ = true;
+  changed_.NotifyAll();
+}
+
+bool OnDemand::ServeQueue() {
+  std::vector<std::string> names;
+  {
+    base::MutexLock lock(mutex_);
+    names.assign(queue_.begin(), queue_.end());
+  }
+  bool has_progress = false;
+  // Once a model waits for memory, later ones must not take what becomes free.
+  bool may_evict = true;
+  for (const std::string& name : names) {
+    if (Serve(name, may_evict) == Progress::kDone) {
+      has_progress = true;
+    } else {
+      may_evict = false;
+    }
+  }
+  return has_progress;
+}
+
+OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
+  Answers answers;
+  for (int i = 0; i < kMostPlans; ++i) {
+    const std::set<std::string> busy = Observe();
+    const bool is_loaded = host_.Find(name, "").ok();
+    RoomPlan plan;
+    {
+      base::MutexLock lock(mutex_);
+      const auto pending = pending_.find(name);
+      if (pending == pending_.end()) return Progress::kDone;
+      if (pending->second.orders.empty() && (is_loaded || pending->second.waiting.empty())) {
+        answers = FinishLocked(name, base::OkStatus());
+        break;
+      }
+      plan = policy_.MakeRoom(name, busy, Now());
+      if (plan.outcome == RoomPlan::Outcome::kNever) {
+        counts_.refusals += pending->second.waiting.size();
+        answers = FinishLocked(name, NeverFitsLocked(name, plan.lacking));
+        break;
+      }
+      pending->second.lacking = plan.lacking;
+      pending->second.is_blocked =
+          plan.outcome == RoomPlan::Outcome::kNotNow || (!may_evict && !plan.victims.empty());
+      if (pending->second.is_blocked) return Progress::kBlocked;
+    }
+    if (!Evict(plan.victims, &OnDemandCounts::memory_evictions)) continue;
+    LoadNow(name);
+    return Progress::kDone;
+  }
+  if (answers.empty()) {
+    base::MutexLock lock(mutex_);
+    if (pending_.contains(name)) return Progress::kBlocked;
+  }
+  Post(std::move(answers));
+  return Progress::kDone;
+}
+
+bool OnDemand::Evict(const std::vector<std::string>& victims, uint64_t OnDemandCounts::* counter) {
+  bool all_went = true;
+  for (const std::string& victim : victims) {
+    if (!host_.UnloadIdle(victim)) {
+      all_went = false;
+      continue;
+    }
+    base::MutexLock lock(mutex_);
+    policy_.NoteUnloaded(victim);
+    ++(counts_.*counter);
+  }
+  return all_went;
+}
+
+void OnDemand::LoadNow(const std::string& name) {
+  Order* order = nullptr;
+  {
+    base::MutexLock lock(mutex_);
+    const auto pending = pending_.find(name);
+    if (pending == pending_.end()) return;  // the server stops
+    pending->second.is_loading = true;
+    pending->second.loading_since = Now();
+    // Another order may come with other options, and is carried out by a load of its own.
+    std::deque<Order*>& orders = pending->second.orders;
+    if (!orders.empty()) {
+      order = orders.front();
+      orders.pop_front();
+    }
+  }
+  const service::LoadOptions options = order == nullptr ? service::LoadOptions() : *order->options;
+  const MemoryBytes before = host_.MeasureMemory();
+  const base::TimePoint start = Now();
+  const base::Status status = host_.Load(name, options);
+  const base::nanoseconds took = Now() - start;
+  const base::Status told = Settle(name, status, took, Growth(before, host_.MeasureMemory()));
+  if (status.ok() && !told.ok()) {
+    NEREID_LOG(kWarning, "{}", told.message());
+    host_.UnloadIdle(name);
+  }
+  Answers answers;
+  {
+    base::MutexLock lock(mutex_);
+    const bool is_own = options.config.has_value() || !options.files.empty();
+    if (is_own && told.ok()) policy_.SetPinned(name, true);
+    if (order != nullptr) TellLocked(*order, status.ok() ? told : status);
+    answers = TakeWaitingLocked(name, told);
+    const auto pending = pending_.find(name);
+    if (pending != pending_.end()) {
+      pending->second.is_loading = false;
+      if (pending->second.orders.empty()) FinishLocked(name, told);
+    }
+  }
+  Post(std::move(answers));
+  Tidy(name);
+}
+
+base::Status OnDemand::Settle(const std::string& name, const base::Status& status,
+                              std::chrono::nanoseconds took, const MemoryBytes& grown) {
+  const std::set<std::string> busy = Observe();
+  base::MutexLock lock(mutex_);
+  const base::TimePoint now = Now();
+  counts_.load_seconds += std::chrono::duration<double>(took).count();
+  if (!status.ok()) {
+    ++counts_.failed_loads;
+    base::Status told = LoadFailed(name, status);
+    return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
+  }
+  ++counts_.loads;
+  failures_.Forget(name);
+  known_.insert(name);
+  // A model that was replaced takes what it took before, and what it has grown by.
+  MemoryBytes bytes = grown;
+  if (policy_.IsLoaded(name)) {
+    const MemoryBytes known = policy_.KnownBytes(name).value_or(MemoryBytes(grown.size()));
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] += known[i];
+  }
+  policy_.NoteLoaded(name, bytes, took, now);
+  // The requests that wait will be in the statistics, too.
+  const auto pending = pending_.find(name);
+  const uint64_t waiting = pending == pending_.end() ? 0 : pending->second.waiting.size();
+  policy_.NoteUses(name, std::max<uint64_t>(waiting, 1), now);
+  use_.NoteLoaded(name, waiting);
+  const RoomPlan plan = policy_.MakeRoom(name, busy, now);
+  if (plan.outcome != RoomPlan::Outcome::kNever) return base::OkStatus();
+  policy_.NoteUnloaded(name);
+  counts_.refusals += waiting;
+  return NeverFitsLocked(name, plan.lacking);
+}
+
+std::set<std::string> OnDemand::Observe() {
+  const ModelActivities activities = host_.Observe();
+  base::MutexLock lock(mutex_);
+  return use_.Update(activities, policy_, Now());
+}
+
+void OnDemand::Tidy(const std::string& newest) {
+  const std::set<std::string> busy = Observe();
+  std::vector<std::string> idle;
+  RoomPlan plan;
+  {
+    base::MutexLock lock(mutex_);
+    idle = policy_.FindIdle(busy, Now());
+    plan = policy_.MakeRoom(newest, busy, Now());
+  }
+  for (const std::string& name : idle) std::erase(plan.victims, name);
+  Evict(idle, &OnDemandCounts::idle_unloads);
+  if (idle.empty()) Evict(plan.victims, &OnDemandCounts::memory_evictions);
+}
+
+}  // namespace nereid::engine
