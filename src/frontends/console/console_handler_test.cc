@@ -296,6 +296,13 @@ TEST_F(ConsoleTest, RefusesMoreBrowsersThanItMayHave) {
   EXPECT_TRUE(reply.Has("Retry-After: 5\r\n"));
 }
 
+TEST(SampleInterval, IsLongerForManyModelsThatNobodyLooksAt) {
+  using std::chrono::seconds;
+  EXPECT_EQ(SampleInterval(1, false), seconds(1));
+  EXPECT_EQ(SampleInterval(1000, false), seconds(5));
+  EXPECT_EQ(SampleInterval(1000, true), seconds(1));
+}
+
 TEST(ConsoleRoutes, AreThoseThatTheOpenApiDocumentDescribes) {
   rapidjson::Document document;
   ASSERT_TRUE(http::ParseJson(http::OpenApiDocument(), document).ok());

@@ -26,7 +26,7 @@ struct MachineSize {
 // Keeps a bounded number of samples. Thread-safe.
 class History {
  public:
-  // An hour takes 430 KB, once it has passed.
+  // An hour takes 430 KB, once it has passed; more than an hour, if seconds were left out.
   static constexpr size_t kSamples = 3600;
 
   explicit History(size_t capacity = kSamples) : capacity_(capacity) {}

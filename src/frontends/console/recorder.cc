@@ -11,7 +11,10 @@
 
 namespace nereid::console {
 
-constexpr std::chrono::seconds kInterval{1};
+std::chrono::seconds SampleInterval(size_t busy_models, bool is_watched) {
+  constexpr size_t kManyModels = 200;
+  return std::chrono::seconds(busy_models > kManyModels && !is_watched ? 5 : 1);
+}
 
 Recorder::~Recorder() { Stop(); }
 
@@ -36,7 +39,8 @@ void Recorder::Run() {
   for (;;) {
     Take();
     // After a pause of the machine there is one sample, and not one for each second of the pause.
-    next = std::max(next + kInterval, std::chrono::steady_clock::now());
+    next = std::max(next + SampleInterval(busy_models_, streams_.any()),
+                    std::chrono::steady_clock::now());
     base::MutexLock lock(mutex_);
     while (!is_stopped_ && stops_.WaitUntil(mutex_, next)) {
     }
@@ -51,6 +55,7 @@ void Recorder::Take() {
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
   reading.models = service_.ReadLoads();
+  busy_models_ = reading.models.size();
   reading.machine = ReadMachine();
   reading.machine.gpus = service_.ReadGpus();
   NoteSize(reading.machine);

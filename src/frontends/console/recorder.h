@@ -4,6 +4,8 @@
 // statistics count anyway.
 #pragma once
 
+#include <chrono>
+
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "console/history.h"
@@ -12,6 +14,11 @@
 #include "service/service.h"
 
 namespace nereid::console {
+
+// Returns the time from one sample to the next. With many models that get requests, reading them
+// each second would cost a machine that is otherwise idle about a thousandth of a processor, so
+// then it is each second only while somebody looks.
+std::chrono::seconds SampleInterval(size_t busy_models, bool is_watched);
 
 // Thread-safe, but for Take.
 class Recorder {
@@ -44,6 +51,7 @@ class Recorder {
   LiveStreams streams_;
   // Confined to the thread that takes samples.
   LoadMeter meter_;
+  size_t busy_models_ = 0;  // in the last reading
   size_t gpu_count_ = 0;
   bool knows_size_ = false;
 
