@@ -23,7 +23,7 @@ base::Status AddPinnedModel(std::string_view value, Options& options) {
 }
 
 // Their defaults are those of engine::OnDemandOptions.
-constexpr Flag kFlags[] = {
+constexpr Flag kOnDemandFlags[] = {
     {"model-memory-budget", kInteger,
      "Bytes of main memory that models on demand may take together; 0: unlimited (0).",
      SetInteger<ON_DEMAND(memory_budget), 0, kMostBytes>},
@@ -47,7 +47,7 @@ constexpr Flag kFlags[] = {
 
 }  // namespace
 
-std::span<const Flag> OnDemandFlags() { return kFlags; }
+std::span<const Flag> OnDemandFlags() { return kOnDemandFlags; }
 
 base::Status CheckOnDemand(const Options& options) {
   const engine::OnDemandOptions& given = options.engine.on_demand;
