@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What responses over gRPC tell balancers and clients of the server's load: ORCA reports, and when to try again."""
 
+import base64
 import concurrent.futures
+import struct
+import subprocess
 
 import grpc
 import numpy as np
@@ -67,14 +70,22 @@ def trailers(call):
     return dict(call.trailing_metadata())
 
 
-def read(report):
-    """The named metrics of a serialized report."""
-    return dict(orca_report().FromString(report).named_metrics)
+def report(server, folder, rpc, count=1):
+    """The named metrics of the report that a call gets. Asked by curl: grpcio keeps the report for its balancing."""
+    message = request().SerializeToString()
+    (folder / "messages").write_bytes((struct.pack(">BI", 0, len(message)) + message) * count)
+    given = ["content-type: application/grpc", "te: trailers", f"{FORMAT}: bin"]
+    command = ["curl", "-sS", "--http2-prior-knowledge", "-D-", "-o", folder / "responses"]
+    command += [argument for one in given for argument in ("-H", one)]
+    command += ["--data-binary", f"@{folder / 'messages'}", f"http://{server.grpc}/inference.GRPCInferenceService/{rpc}"]
+    heads = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    fields = dict(line.split(": ", 1) for line in heads.splitlines() if ": " in line)
+    assert fields["grpc-status"] == "0"
+    return dict(orca_report().FromString(base64.b64decode(fields["endpoint-load-metrics-bin"])).named_metrics)
 
 
-def test_a_call_gets_the_report_that_it_asks_for(stub):
-    _, call = stub.ModelInfer.with_call(request(), metadata=[(FORMAT, "bin")])
-    named = read(trailers(call)["endpoint-load-metrics-bin"])
+def test_a_call_gets_the_report_that_it_asks_for(server, tmp_path):
+    named = report(server, tmp_path, "ModelInfer")
     assert set(named) == {"requests_in_flight", "queue_oldest_seconds"}
     assert named["requests_in_flight"] >= 1  # this one
     assert named["queue_oldest_seconds"] >= 0
@@ -86,10 +97,12 @@ def test_who_asks_for_nothing_or_for_what_is_not_there_gets_nothing(stub, wanted
     assert [name for name in trailers(call) if "load" in name] == []
 
 
-def test_a_stream_gets_the_report_at_its_end(stub):
-    call = stub.ModelStreamInfer(iter([request(), request()]), metadata=[(FORMAT, "bin")])
-    assert len(list(call)) == 2
-    assert "queue_oldest_seconds" in read(trailers(call)["endpoint-load-metrics-bin"])
+def test_a_stream_gets_the_report_at_its_end(server, tmp_path):
+    assert "queue_oldest_seconds" in report(server, tmp_path, "ModelStreamInfer", count=2)
+
+
+def test_clients_of_grpc_understand_the_report(stub):
+    assert stub.ModelInfer(request(), metadata=[(FORMAT, "bin")]).model_name == "m"
 
 
 def test_an_overloaded_model_says_when_to_try_again(stub):
