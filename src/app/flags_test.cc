@@ -200,6 +200,16 @@ const std::vector<Case> kBackends = {
 };
 
 const std::vector<Case> kLimits = {
+    {{"--model-control-mode=ondemand", "--model-memory-budget=4711"},
+     HOLDS(o.engine.on_demand.memory_budget == 4711)},
+    {{"--model-control-mode=ondemand", "--model-gpu-memory-budget=4711"},
+     HOLDS(o.engine.on_demand.gpu_memory_budget == 4711)},
+    {{"--model-control-mode=ondemand", "--pin-model=a"},
+     HOLDS(o.engine.on_demand.pinned == std::set<std::string>{"a"})},
+    {{"--load-wait-secs=9"}, HOLDS(o.engine.on_demand.load_wait == seconds(9))},
+    {{"--model-min-stay-secs=9"}, HOLDS(o.engine.on_demand.min_stay == seconds(9))},
+    {{"--model-control-mode=ondemand", "--model-idle-secs=9"},
+     HOLDS(o.engine.on_demand.idle_unload == seconds(9))},
     {{"--max-connections=4711"}, HOLDS(o.engine.budgets.connections == 4711)},
     {{"--max-connections-per-address=4711"},
      HOLDS(o.engine.budgets.connections_per_address == 4711)},

@@ -207,13 +207,12 @@ def test_a_client_that_goes_away_while_it_waits(empty_repository, start_server, 
     call = client.client.async_infer(
         "gated", [client.input("INPUT0", np.zeros(2, np.float32), "FP32")], lambda result, error: None
     )
-    connection = wire.Connection(server)
     data = np.array([1, 2], np.float32).tobytes()
     body, headers = wire.infer_body([("INPUT0", "FP32", [2], data)])
-    connection.send(wire.encode("POST", "/v2/models/gated/infer", body, headers))
-    servers.wait_until(lambda: metric(server, "waiting_requests") == 2, "both wait")
-    call.cancel()
-    connection.close()
+    with wire.Connection(server) as connection:
+        connection.send(wire.encode("POST", "/v2/models/gated/infer", body, headers))
+        servers.wait_until(lambda: metric(server, "waiting_requests") == 2, "both wait")
+        call.cancel()
     open_gate(gate)
     servers.wait_until(lambda: "gated" in loaded(server), "the model is loaded")
     np.testing.assert_array_equal(infer(client, "gated"), [0, 0])
