@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "engine/traffic_check.h"
-#include "engine/traffic_rules.h"
 
 namespace nereid::engine {
 namespace {
@@ -307,18 +306,10 @@ void LifeCycle::CommitLocked(const LoadAttempt& load, LoadAttempt::Results resul
     if (place != nullptr) retired.push_back(std::move(place));
     place = std::move(loaded);
   }
-  SetTrafficLocked(load);
-}
-
-void LifeCycle::SetTrafficLocked(const LoadAttempt& load) {
-  // Wrong rules fail the load before this; only fakes come without a configuration.
-  const base::Result<service::TrafficRules> rules =
-      load.source().config.ok() ? TrafficRulesOf(*load.source().config) : service::TrafficRules();
-  if (!rules.ok()) return;
   const ModelRecord* const record = states_.Find(load.id());
-  const auto before = record == nullptr ? nullptr : record->traffic;
-  if (auto after = Traffic::AfterLoad(*rules, before); after != before) {
-    states_.SetTraffic(load.id(), std::move(after));
+  auto traffic = TrafficAfterLoad(load.source(), record);
+  if (record != nullptr && traffic != record->traffic) {
+    states_.SetTraffic(load.id(), std::move(traffic));
   }
 }
 
@@ -326,14 +317,9 @@ base::Status LifeCycle::ChangeTraffic(std::string_view name, const service::Traf
   base::MutexLock lock(mutex_);
   const std::shared_ptr<const ModelTable> table = table_.Share();
   NEREID_ASSIGN_OR_RETURN(const ModelId id, table->FindId(name));
-  const ModelRecord* const record = table->Record(id);
-  const std::shared_ptr<const Traffic> before = record->traffic;
-  const service::TrafficRules now = before == nullptr ? service::TrafficRules() : before->rules();
-  base::Result<service::TrafficRules> rules = ChangedRules(now, change);
-  base::Status status = rules.ok() ? CheckTargets(*record, *rules, change, *table) : rules.status();
-  if (!status.ok()) return status.WithPrefix(fmt::format("model '{}': ", name));
-  if (*rules == now) return base::OkStatus();
-  states_.SetTraffic(id, Traffic::AfterChange(*std::move(rules), before));
+  NEREID_ASSIGN_OR_RETURN(auto traffic, TrafficAfterChange(*table, id, name, change));
+  if (traffic == table->Record(id)->traffic) return base::OkStatus();
+  states_.SetTraffic(id, std::move(traffic));
   PublishLocked({id});
   return base::OkStatus();
 }

@@ -116,8 +116,6 @@ class LifeCycle {
   base::Status ChangeInstances(LoadAttempt& load, int64_t version);
   // Called when all versions of the load are loaded or have failed.
   void End(LoadAttempt& load);
-  // Sets the rules of the model that its configuration has.
-  void SetTrafficLocked(const LoadAttempt& load) NEREID_REQUIRES(mutex_);
   void CommitLocked(const LoadAttempt& load, LoadAttempt::Results results, LoadedVersions& retired)
       NEREID_REQUIRES(mutex_);
   base::Status RollBackLocked(const LoadAttempt& load, LoadAttempt::Results results,

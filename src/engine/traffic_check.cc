@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/traffic_rules.h"
+
 namespace nereid::engine {
 namespace {
 
@@ -80,8 +82,6 @@ Status CheckShadowTarget(const ModelRecord& record, const service::Shadow& shado
                   target->name(), target->version()));
 }
 
-}  // namespace
-
 Status CheckTargets(const ModelRecord& record, const service::TrafficRules& rules,
                     const service::TrafficChange& change, const ModelTable& table) {
   for (const auto& [label, version] : change.labels) {
@@ -91,6 +91,30 @@ Status CheckTargets(const ModelRecord& record, const service::TrafficRules& rule
   if (change.canary) NEREID_RETURN_IF_ERROR(CheckCanaryTarget(record, *rules.canary));
   if (change.shadow) return CheckShadowTarget(record, *rules.shadow, table);
   return base::OkStatus();
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const Traffic>> TrafficAfterChange(
+    const ModelTable& table, const repository::ModelId& id, std::string_view name,
+    const service::TrafficChange& change) {
+  const ModelRecord& record = *table.Record(id);
+  const std::shared_ptr<const Traffic>& before = record.traffic;
+  const service::TrafficRules now = before == nullptr ? service::TrafficRules() : before->rules();
+  base::Result<service::TrafficRules> rules = ChangedRules(now, change);
+  Status status = rules.ok() ? CheckTargets(record, *rules, change, table) : rules.status();
+  if (!status.ok()) return status.WithPrefix(fmt::format("model '{}': ", name));
+  if (*rules == now) return before;
+  return Traffic::AfterChange(*std::move(rules), before);
+}
+
+std::shared_ptr<const Traffic> TrafficAfterLoad(const repository::ModelSource& source,
+                                                const ModelRecord* record) {
+  const std::shared_ptr<const Traffic> before = record == nullptr ? nullptr : record->traffic;
+  // Wrong rules fail the load before this; only fakes come without a configuration.
+  const base::Result<service::TrafficRules> rules =
+      source.config.ok() ? TrafficRulesOf(*source.config) : service::TrafficRules();
+  return rules.ok() ? Traffic::AfterLoad(*rules, before) : before;
 }
 
 }  // namespace nereid::engine
