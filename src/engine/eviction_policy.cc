@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace nereid::engine {
@@ -52,7 +53,9 @@ void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& byte
   entry.bytes.resize(used_.size());
   for (size_t i = 0; i < used_.size(); ++i) {
     const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
-    entry.bytes[i] = entry.has_bytes ? entry.bytes[i] / 2 + measured / 2 : measured;
+    const uint64_t before = entry.has_bytes ? entry.bytes[i] : measured;
+    // Rounded up, so that sums of many models are not less than what these take.
+    entry.bytes[i] = std::midpoint(std::max(before, measured), std::min(before, measured));
     used_[i] += entry.bytes[i];
   }
   entry.has_bytes = true;

@@ -164,6 +164,12 @@ TEST(EvictionPolicy, FindsModelsThatNobodyUses) {
   EXPECT_THAT(policy.FindIdle({"a"}, At(90)), ElementsAre("b"));
 }
 
+TEST(EvictionPolicy, NeverTakesAModelForSmallerThanAllItsMeasurements) {
+  EvictionPolicy policy(With());
+  for (int i = 0; i < 3; ++i) Load(policy, "a", {39}, i);
+  EXPECT_EQ(policy.used(), MemoryBytes{39});
+}
+
 TEST(EvictionPolicy, AveragesMeasurements) {
   EvictionPolicy policy(With());
   Load(policy, "a", {40}, 0);

@@ -95,8 +95,10 @@ bool OnDemand::IsServable(std::string_view name) const {
 
 void OnDemand::Await(std::string_view name, std::string_view version, Waiter done) {
   // It may have been loaded since the caller looked.
-  base::Result<core::ModelHandle> found = host_.Find(name, version);
-  if (found.ok() || host_.Find(name, {}).ok()) return done(std::move(found));
+  if (const auto loaded = host_.Find(name, {}); loaded.ok()) {
+    // The pin keeps the model, so an error is about the version.
+    return done(host_.Find(name, version));
+  }
   base::Status refusal;
   {
     base::MutexLock lock(mutex_);

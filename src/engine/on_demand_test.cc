@@ -101,6 +101,13 @@ TEST_F(OnDemandTest, AnswersAtOnceWhenTheModelIsLoaded) {
   EXPECT_EQ(host_.LoadCount("a"), 1u);
 }
 
+TEST_F(OnDemandTest, FindsAModelThatIsLoadedWhileItIsLookedFor) {
+  host_.Add("a", 40);
+  Start();
+  host_.LoadAfterNextFind("a");
+  EXPECT_EQ(Use("a"), "OK");
+}
+
 TEST_F(OnDemandTest, RefusesAModelThatDoesNotExist) {
   Start();
   EXPECT_EQ(Use("a"), "Not found: Request for unknown model: 'a' is not found");

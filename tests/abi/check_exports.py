@@ -24,10 +24,10 @@ ADDED = {
     "NEREIDBACKEND_MemoryGuardDelete",
     "NEREIDBACKEND_ModelGivesMaxBatchSize",
     "NEREIDBACKEND_ModelExplain",
-    "NEREIDSERVER_ServerOptionsSetOnDemand",
 }
-# Of the library only; the program listens by itself.
+# Of the library only: the program has flags, and listens by itself.
 ADDED_TO_LIBRARY = {
+    "NEREIDSERVER_ServerOptionsSetOnDemand",
     "NEREIDSERVER_FrontendsNew",
     "NEREIDSERVER_FrontendsPorts",
     "NEREIDSERVER_FrontendsStop",

@@ -56,6 +56,11 @@ class FakeDemandHost final : public DemandHost {
     base::MutexLock lock(mutex_);
     while (loaded_.size() != count) changed_.Wait(mutex_);
   }
+  // Loads the model right after it was not found, as another thread might.
+  void LoadAfterNextFind(const std::string& name) {
+    base::MutexLock lock(mutex_);
+    loads_after_find_ = name;
+  }
   // Sets the parts of an ensemble.
   void SetParts(const std::string& name, std::set<std::string> parts) {
     base::MutexLock lock(mutex_);
@@ -135,7 +140,11 @@ class FakeDemandHost final : public DemandHost {
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override {
     base::MutexLock lock(mutex_);
     const auto found = loaded_.find(std::string(name));
-    if (found == loaded_.end()) return base::NotFoundError("not loaded");
+    if (found == loaded_.end()) {
+      if (loads_after_find_ == name)
+        loaded_.try_emplace(loads_after_find_, core::MakeFakeModel(0, {1}));
+      return base::NotFoundError("not loaded");
+    }
     if (!version.empty() && version != "1") return base::NotFoundError("no such version");
     if (!found->second->TryPin()) return base::NotFoundError("held");
     return core::ModelHandle(*found->second);
@@ -169,6 +178,7 @@ class FakeDemandHost final : public DemandHost {
   std::map<std::string, std::string> failures_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> parts_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> held_ NEREID_GUARDED_BY(mutex_);
+  std::string loads_after_find_ NEREID_GUARDED_BY(mutex_);
   std::string loading_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<core::Model>> loaded_ NEREID_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<core::Model>> gone_ NEREID_GUARDED_BY(mutex_);
