@@ -173,11 +173,18 @@ OnDemand::Answers OnDemand::FinishLocked(const std::string& name, const base::St
 }
 
 void OnDemand::Post(Answers answers) {
+  using Found = base::Result<core::ModelHandle>;
   for (Answer& answer : answers) {
-    base::Result<core::ModelHandle> model =
-        answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status;
-    answers_.Post([done = std::move(answer.done), model = std::move(model)]() mutable {
-      done(std::move(model));
+    base::Status status = std::move(answer.status);
+    core::ModelHandle pinned;
+    if (status.ok()) {
+      Found found = host_.Find(answer.name, answer.version);
+      status = found.status();
+      if (found.ok()) pinned = *std::move(found);
+    }
+    answers_.Post([done = std::move(answer.done), status = std::move(status),
+                   pinned = std::move(pinned)]() mutable {
+      done(status.ok() ? Found(std::move(pinned)) : Found(std::move(status)));
     });
   }
 }

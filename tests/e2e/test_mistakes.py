@@ -209,8 +209,8 @@ def run(*args):
 
 
 COMMAND_LINES = {
-    "--model-control-mode=explict": "error: --model-control-mode 'explict': expected none, poll or explicit; did you "
-                                    "mean 'explicit'?",
+    "--model-control-mode=explict": "error: --model-control-mode 'explict': expected none, poll, explicit or "
+                                    "ondemand; did you mean 'explicit'?",
     "--http-port=abc": "error: --http-port 'abc': expected a port from 0 to 65535, where 0 takes any free one",
     "--grpc-port=70000": "error: --grpc-port '70000': expected a port from 0 to 65535, where 0 takes any free one",
     "--metrics-port=": "error: --metrics-port '': expected a port from 0 to 65535, where 0 takes any free one",

@@ -79,7 +79,8 @@ def server(require_server, tmp_path_factory):
     models.write_model(folder, "narrow", models.identity_config("FP32", [1]))
     batching = "sequence_batching { direct { } max_sequence_idle_microseconds: 60000000 }\n"
     write(folder, "sequence", max_batch_size=4, extra=batching)
-    with servers.running(folder) as running:
+    # Sequences that tests leave open need not be waited for.
+    with servers.running(folder, args=["--exit-timeout-secs=2"]) as running:
         yield running
 
 

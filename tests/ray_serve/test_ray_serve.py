@@ -70,10 +70,13 @@ def ask(client, model, value, shape=(1,), **options):
 
 
 def replicas(client, count):
-    """Asks until so many replicas have answered."""
-    found = set()
-    servers.wait_until(lambda: found.add(ask(client, "number", 1)[1]) or len(found) == count, f"{count} replicas", timeout=60)
-    return found
+    """Asks until so many replicas answer, and no others."""
+
+    def answering():
+        found = {ask(client, "number", 1)[1] for _ in range(10 * count)}
+        return found if len(found) == count else None
+
+    return servers.wait_until(answering, f"{count} replicas", timeout=120)
 
 
 @pytest.fixture
@@ -326,7 +329,7 @@ def test_a_killed_replica_costs_only_the_requests_that_it_had(cluster, client):
 
     servers.wait_until(lambda: min(map(answers_of, known)) > 20, "answers of all")
     os.kill(killed, signal.SIGKILL)
-    servers.wait_until(lambda: any(answers_of(replica) > 20 for replica in new_ones()), "a new replica", timeout=60)
+    servers.wait_until(lambda: any(answers_of(replica) > 20 for replica in new_ones()), "a new replica", timeout=120)
     end.set()
     for caller in callers:
         caller.join(60)
@@ -346,7 +349,7 @@ def test_a_replica_whose_server_has_ended_is_replaced(client):
             found.add(ask(client, "number", 1)[1])
         return found - known
 
-    servers.wait_until(has_another, "another replica", timeout=60)
+    servers.wait_until(has_another, "another replica", timeout=120)
 
 
 def test_what_is_in_progress_is_answered_when_an_application_ends(cluster, tmp_path):
