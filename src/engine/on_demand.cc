@@ -173,18 +173,11 @@ OnDemand::Answers OnDemand::FinishLocked(const std::string& name, const base::St
 }
 
 void OnDemand::Post(Answers answers) {
-  using Found = base::Result<core::ModelHandle>;
   for (Answer& answer : answers) {
-    base::Status status = std::move(answer.status);
-    core::ModelHandle pinned;
-    if (status.ok()) {
-      Found found = host_.Find(answer.name, answer.version);
-      status = found.status();
-      if (found.ok()) pinned = *std::move(found);
-    }
-    answers_.Post([done = std::move(answer.done), status = std::move(status),
-                   pinned = std::move(pinned)]() mutable {
-      done(status.ok() ? Found(std::move(pinned)) : Found(std::move(status)));
+    auto found = std::make_unique<base::Result<core::ModelHandle>>(
+        answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status);
+    answers_.Post([done = std::move(answer.done), found = std::move(found)]() mutable {
+      done(std::move(*found));
     });
   }
 }
@@ -476,7 +469,6 @@ void OnDemand::Tidy(const std::string& newest) {
     idle = policy_.FindIdle(busy, Now());
     plan = policy_.MakeRoom(newest, busy, Now());
   }
-  for (const std::string& name : idle) std::erase(plan.victims, name);
   Evict(idle, &OnDemandCounts::idle_unloads);
   if (idle.empty()) Evict(plan.victims, &OnDemandCounts::memory_evictions);
 }

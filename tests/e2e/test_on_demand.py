@@ -273,6 +273,10 @@ def test_an_ensemble_is_loaded_with_its_parts(empty_repository, start_server, cl
 # --- Memory ------------------------------------------------------------------------------------
 
 
+measured = pytest.mark.skipif(servers.is_sanitized(), reason="a sanitizer's own memory is most of what a model takes")
+
+
+@measured
 @pytest.mark.usefixtures("onnx")
 def test_hundreds_of_models_share_memory_for_few(empty_repository, start_server):
     count, budget = 150, 32 * MEBIBYTE
@@ -329,6 +333,7 @@ def test_one_load_serves_all_who_ask(empty_repository, start_server):
     assert metric(server, "loads_total") == 1
 
 
+@measured
 @pytest.mark.usefixtures("onnx")
 def test_pinned_models_stay_and_what_cannot_fit_is_refused(empty_repository, start_server, client_of):
     write_large(empty_repository, "pinned", 1, 48)
