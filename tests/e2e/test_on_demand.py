@@ -156,6 +156,16 @@ def test_metadata_and_configuration_load_a_model_but_statistics_do_not(
     assert loaded(server) == {"a", "b"}
 
 
+def test_the_first_request_may_name_a_label(empty_repository, start_server, client_of, kind):
+    labels = 'parameters { key: "version_labels" value { string_value: "stable=1" } }\n'
+    models.write_model(empty_repository, "labelled", models.identity_config("FP32", [2], extra=labels))
+    models.write_model(empty_repository, "plain", IDENTITY)
+    server = start_server(empty_repository, args=ON_DEMAND)
+    client = client_of(kind, server)
+    np.testing.assert_array_equal(infer(client, "labelled", version="stable"), [0, 0])
+    assert "stable" in error_of(infer, client, "plain", version="stable")
+
+
 def test_a_new_model_is_found(empty_repository, start_server, client_of):
     server = start_server(empty_repository, args=[*ON_DEMAND, "--repository-poll-secs=1"])
     client = client_of("http", server)

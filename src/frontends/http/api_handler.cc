@@ -230,7 +230,7 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
     return;
   }
   if (!Admit(exchange, route)) return;
-  if (route.names_label && !HasLabels(route.model)) [[unlikely]] {
+  if (route.names_label && !MayHaveLabels(route.model)) [[unlikely]] {
     return RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
   }
   const std::string_view allowed = AllowedMethods(route.kind);
@@ -242,9 +242,11 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
   Dispatch(std::move(exchange), route, kTritonDialect);
 }
 
-bool ApiHandler::HasLabels(std::string_view model) const {
+bool ApiHandler::MayHaveLabels(std::string_view model) const {
   const base::Result<service::TrafficState> traffic = service_.ReadTraffic(model);
-  return traffic.ok() && !traffic->rules.labels.empty();
+  if (traffic.ok() && !traffic->rules.labels.empty()) return true;
+  // Those of a model on demand are known once it is loaded.
+  return service_.LoadsOnDemand(model) && !service_.FindModel(model, {}).ok();
 }
 
 void ApiHandler::DispatchAway(HttpExchangePtr exchange, const Route& route,

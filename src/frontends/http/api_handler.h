@@ -86,7 +86,7 @@ class ApiHandler final : public JsonHandler {
   // Refuses what a page of another site asks for. Returns false if it has replied.
   bool AdmitOrigin(http1::HttpExchangePtr& exchange) const;
   // Whether versions of the model have labels; those of others are no routes, as in Triton.
-  bool HasLabels(std::string_view model) const;
+  bool MayHaveLabels(std::string_view model) const;
   // What Admit will say of a sender, as far as the head tells.
   access::Gate::Outlook Foresee(const http1::HttpHead& head) const;
   // The table in route.cc names the member function for each route.
