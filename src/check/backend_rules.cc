@@ -283,7 +283,6 @@ void CheckBackend(const ModelView& model, const CheckOptions& options, Findings&
   CheckInstalled(model, options, findings);
   CheckStrategyLibrary(model, findings);
   CheckIsolation(model, findings);
-  CheckOpenAi(model, findings);
   const BackendFacts* const facts = FactsOf(model.config->backend);
   if (facts == nullptr || !model.config->runtime.empty()) return;
   CheckParameters(model, *facts, findings);
