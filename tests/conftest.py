@@ -14,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
 from harness import models, repository, transports  # noqa: E402
 from harness import server as servers  # noqa: E402
+from harness.clients import Client  # noqa: E402
 
 
 # Folders whose tests share what they install or start; of all others, each file is by itself.
@@ -95,3 +96,23 @@ def onnx(require_server):
     if not servers.has_backend("onnxruntime"):
         pytest.skip("the build has no ONNX Runtime backend")
     return models
+
+
+@pytest.fixture(params=["http", "grpc"])
+def kind(request):
+    """The protocol that a test's clients use."""
+    return request.param
+
+
+@pytest.fixture
+def client_of():
+    """Makes harness.clients.Client of a kind for a server; all are closed at the end of the test."""
+    clients = []
+
+    def make(kind, server):
+        clients.append(Client(kind, server))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()

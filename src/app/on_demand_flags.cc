@@ -22,7 +22,7 @@ base::Status AddPinnedModel(std::string_view value, Options& options) {
   return base::OkStatus();
 }
 
-// Their defaults are those of engine::OnDemandOptions.
+// The defaults in the texts are those of engine::OnDemandOptions.
 constexpr Flag kOnDemandFlags[] = {
     {"model-memory-budget", kInteger,
      "Bytes of main memory that models on demand may take together; 0: unlimited (0).",

@@ -42,7 +42,7 @@ TEST_F(DemandHostTest, UnloadsAModelUnlessItIsInUse) {
   pin.Reset();
   EXPECT_FALSE(host_->Observe().at("a").is_busy);
   EXPECT_TRUE(host_->UnloadIdle("a"));
-  // Its memory is free by then.
+  // UnloadIdle returns when the memory of the model is free.
   EXPECT_EQ(factory_.alive(), 0u);
   EXPECT_THAT(Index(), ElementsAre("a:1 UNAVAILABLE unloaded", "b", "e"));
   EXPECT_TRUE(host_->Load("a", {}).ok());

@@ -18,7 +18,7 @@ TEST(LoadFailures, AreToldUntilThePauseIsOver) {
   EXPECT_EQ(told.retry_after(), seconds(2));
   EXPECT_EQ(failures.TooSoon("m", At(1))->retry_after(), seconds(1));
   EXPECT_FALSE(failures.TooSoon("m", At(2)).has_value());
-  // It may be tried again, but has not been loaded yet.
+  // The pause is over, but the model has not been loaded yet.
   EXPECT_TRUE(failures.Contains("m"));
   EXPECT_FALSE(failures.Contains("other"));
 }

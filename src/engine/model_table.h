@@ -82,7 +82,7 @@ class ModelTable {
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // Returns the versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
-  // The same for a model by core::Model::id_text.
+  // Returns the ready versions of the model with this core::Model::id_text, ascending.
   std::vector<int64_t> ReadyVersionsOf(std::string_view id_text) const;
   // Whether every version that was not unloaded is ready.
   bool all_ready() const { return all_ready_; }

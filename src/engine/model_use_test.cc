@@ -30,7 +30,7 @@ TEST_F(ModelUseTest, CountsEachRequestOnce) {
   Load("a");
   Load("b");
   Load("c");
-  // Those of `b` that waited for the load are known already.
+  // The requests for `b` that waited for its load are counted already.
   use_.Update({{"a", {.requests = 3}}, {"b", {.requests = 1}}, {"c", {.requests = 9}}}, policy_,
               At(1));
   EXPECT_THAT(policy_.MakeRoom("", {}, At(1)).victims, ElementsAre("b"));
@@ -45,7 +45,7 @@ TEST_F(ModelUseTest, NotesWhatIsInUseAndWhatIsGone) {
   EXPECT_THAT(use_.Update({{"a", {.is_busy = true}}}, policy_, At(9)), ElementsAre("a"));
   EXPECT_THAT(policy_.Loaded(), ElementsAre("a"));
   EXPECT_THAT(use_.Update({{"a", {}}}, policy_, At(12)), IsEmpty());
-  // Its request may have begun long ago.
+  // A request that was in progress may have begun long ago, so the idle time begins with its end.
   EXPECT_THAT(policy_.FindIdle({}, At(12)), IsEmpty());
   EXPECT_THAT(policy_.FindIdle({}, At(19)), ElementsAre("a"));
 }

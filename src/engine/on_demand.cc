@@ -94,7 +94,7 @@ bool OnDemand::IsServable(std::string_view name) const {
 // --- Requests ---
 
 void OnDemand::Await(std::string_view name, std::string_view version, Waiter done) {
-  // It may have been loaded since the caller looked.
+  // The model may have been loaded since the caller looked.
   if (const auto loaded = host_.Find(name, {}); loaded.ok()) {
     // The pin keeps the model, so an error is about the version.
     return done(host_.Find(name, version));

@@ -294,7 +294,7 @@ TEST_F(OnDemandTest, CarriesOutALoadThatIsAskedForDuringAnother) {
   Start();
   std::future<Found> request = Ask("a");
   host_.WaitUntilLoading("a");
-  // It may bring another configuration, which the load in progress does not have.
+  // The order may bring another configuration than that of the load in progress.
   auto load = std::async(std::launch::async, [this] {
     return demand_->Load("a", {.config = "{}", .files = {}}).ToString();
   });

@@ -41,24 +41,6 @@ def adder(number):
     )
 
 
-@pytest.fixture(params=["http", "grpc"])
-def kind(request):
-    return request.param
-
-
-@pytest.fixture
-def client_of():
-    clients = []
-
-    def make(kind, server):
-        clients.append(Client(kind, server))
-        return clients[-1]
-
-    yield make
-    for client in clients:
-        client.close()
-
-
 def infer(client, model, values=(1.0, 2.0), version=""):
     tensor = np.array(values, dtype=np.float32)
     result = client.infer(model, [client.input("INPUT0", tensor, "FP32")], model_version=version)

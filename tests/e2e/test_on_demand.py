@@ -39,24 +39,6 @@ ensemble_scheduling { step [ {
 """
 
 
-@pytest.fixture(params=["http", "grpc"])
-def kind(request):
-    return request.param
-
-
-@pytest.fixture
-def client_of():
-    clients = []
-
-    def make(kind, server):
-        clients.append(Client(kind, server))
-        return clients[-1]
-
-    yield make
-    for client in clients:
-        client.close()
-
-
 def write_large(repository, name, number, mebibytes=4):
     """A model that adds a number, so that its answers tell which model gave them, and that takes memory."""
     initializers = [

@@ -182,7 +182,8 @@ TEST_F(ConsoleTest, SendsMessagesOfTheLog) {
 }
 
 TEST_F(ConsoleTest, TellsOfSingleRequestsUnderPrivateNamesOnly) {
-  // Whoever owns a public name can let it point here, and read as the page of this server.
+  // The owner of a public name can let the name point to this server, whose answers then belong to
+  // the owner's page.
   for (const char* path :
        {"/ui/api/log", "/ui/api/traces", "/ui/api/traces/1", "/ui/api/models/m/sequences"}) {
     client_->Send("GET " + std::string(path) + " HTTP/1.1\r\nHost: a.example.com\r\n\r\n");
@@ -352,7 +353,7 @@ TEST_F(ConsoleWithKeysTest, ShowsSingleRequestsToThoseWhoMayChangeTraces) {
   for (const char* path : {"/ui/api/log", "/ui/api/traces", "/ui/api/traces/1"}) {
     EXPECT_EQ(Get(path).status, 401) << path;
     EXPECT_EQ(Get(path, "X-API-Key: m\r\n").status, 403) << path;
-    // They tell of all models.
+    // A key for some models is refused, because logs and traces tell of all models.
     EXPECT_EQ(Get(path, "X-API-Key: s\r\n").status, 403) << path;
     EXPECT_NE(Get(path, "X-API-Key: a\r\n").status, 403) << path;
   }

@@ -29,7 +29,7 @@ DataRoute MatchModel(std::string_view path) {
   } else if (!split.has_rest) {
     route.kind = DataKind::kModel;
   } else if (split.rest == "sequences") {
-    // Who knows the id of a sequence can join it.
+    // Whoever knows the id of a sequence can join the sequence, so metadata is not enough.
     route.kind = DataKind::kSequences;
     route.scope = Scope::kTraceLog;
   } else if (split.rest == "explanation") {
