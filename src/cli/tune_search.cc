@@ -62,10 +62,17 @@ class Search {
   }
 
  private:
-  bool HasTime() const { return world_.left() > kForFinals; }
+  // Whether another choice can be measured and what is kept for the end is still there.
+  bool HasTime() const { return world_.left() - CostOf(1) > kForFinals; }
+
+  // The share of the budget that a measurement takes, judged by those that there were.
+  double CostOf(double effort) const { return effort_ > 0 ? effort * cost_ / effort_ : 0; }
 
   TuneScore Try(const TuneChoice& choice, double effort, int stage) {
+    const double before = world_.left();
     const TuneScore score = world_.measure(choice, effort, begin_at_);
+    cost_ += before - world_.left();
+    effort_ += effort;
     outcome_.trials.push_back({choice, score, stage});
     if (world_.on_trial) world_.on_trial(outcome_.trials.back());
     const auto [known, is_new] = scores_.try_emplace(choice, score);
@@ -168,20 +175,32 @@ class Search {
     return choice;
   }
 
-  // Measures the best choices and the present one in turns, so that a machine that becomes slower
-  // meanwhile does so for all of them.
-  void Finals(const TuneScore& present) {
+  // The best choices, as many as there is time for, and the present one. The best and the present
+  // one are compared in any case: what is written must have been measured well.
+  std::vector<TuneChoice> Finalists(const TuneScore& present) const {
     std::vector<TuneChoice> finalists = Ranked();
     finalists.resize(std::min(finalists.size(), kFinalists));
+    const auto is_affordable = [this](size_t count) {
+      return CostOf(1) * static_cast<double>(count) <= world_.left();
+    };
+    while (finalists.size() > 1 && !is_affordable(finalists.size() + 1)) finalists.pop_back();
     const bool has_present = std::ranges::find(finalists, TuneChoice{}) != finalists.end();
     if (!has_present && present.failure.empty()) finalists.push_back({});
+    return finalists;
+  }
+
+  // Measures the finalists in turns, so that a machine that becomes slower meanwhile does so for
+  // all of them; each for as long as there is time.
+  void Finals(const TuneScore& present) {
+    const std::vector<TuneChoice> finalists = Finalists(present);
+    const double least = CostOf(1) * static_cast<double>(finalists.size());
+    const double effort = least > 0 ? std::clamp(world_.left() / least, 1.0, kFinalEffort) : 1;
     std::map<TuneChoice, std::vector<TuneScore>> repeats;
-    // The first round takes place in any case: what is written must have been measured well.
     for (size_t round = 0; round < kMaxRepeats; ++round) {
       const double before = world_.left();
       for (const TuneChoice& choice : finalists) {
         begin_at_ = scores_.at(choice).concurrency;
-        repeats[choice].push_back(Try(choice, kFinalEffort, 2));
+        repeats[choice].push_back(Try(choice, effort, 2));
       }
       // Another round would take about as long.
       const double left = world_.left();
@@ -244,6 +263,8 @@ class Search {
   std::map<TuneChoice, TuneScore> scores_;  // the latest of each choice
   std::optional<TuneScore> best_;
   double begin_at_ = 0;
+  double cost_ = 0;    // of all measurements, as a share of the budget
+  double effort_ = 0;  // of all measurements
 };
 
 size_t CountOf(const std::vector<int>& values) { return std::max<size_t>(values.size(), 1); }
