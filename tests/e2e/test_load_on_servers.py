@@ -124,16 +124,23 @@ def test_servers_that_are_away_have_an_exit_status_of_their_own(replicas):
     assert [line[1] for line in lines_of(done.stdout)] == ["unreachable", "done"]
 
 
-def test_a_silent_server_is_given_up_while_the_others_are_told(replicas):
-    good = replicas[0]
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        listed = f"http://127.0.0.1:{silent.getsockname()[1]},{url_of(good)}"
-        done = run("load", "m", "--timeout=5s", "--servers", listed)
+def test_each_server_has_the_timeout_for_itself():
+    with socket.socket() as first, socket.socket() as second:
+        for silent in (first, second):
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+        urls = [f"http://127.0.0.1:{silent.getsockname()[1]}" for silent in (first, second)]
+        done = run("load", "m", "--timeout=200ms", "--servers", ",".join(urls))
+        # Both were told, although neither answered.
+        for silent in (first, second):
+            silent.setblocking(False)
+            connection, _ = silent.accept()
+            with connection:
+                assert connection.recv(1000).startswith(b"POST /v2/repository/models/m/load ")
     assert done.returncode == UNREACHABLE
-    assert [line[1] for line in lines_of(done.stdout)] == ["unreachable", "done"]
-    assert states(good)["m"] == "READY"
+    for line, url in zip(lines_of(done.stdout), urls, strict=True):
+        assert line[:2] == (url, "unreachable")
+        assert "imeout" in line[2]
 
 
 def test_control_c_ends_the_waiting_and_still_says_what_happened(replicas):
