@@ -49,6 +49,7 @@ struct Argument {
   std::vector<std::string> choices;  // all values, if there are only a few
   std::string variable;              // the environment variable that sets it as well
   std::string group;                 // the heading in help; empty: "Options"
+  std::string excludes;              // the option that may not be given with this one
   Hint hint = Hint::kNothing;
   bool is_required = false;
   bool is_repeatable = false;
@@ -63,6 +64,8 @@ struct Argument {
   Argument& OneOf(std::vector<std::string> all) { return choices = std::move(all), *this; }
   Argument& Variable(std::string name) { return variable = std::move(name), *this; }
   Argument& In(std::string heading) { return group = std::move(heading), *this; }
+  // A value of the other option's environment variable is no conflict.
+  Argument& Excludes(std::string name) { return excludes = std::move(name), *this; }
   Argument& Names(Hint what) { return hint = what, *this; }
 };
 

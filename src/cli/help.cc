@@ -88,6 +88,7 @@ std::string ArgumentHelp(const Argument& argument) {
   if (!argument.variable.empty()) {
     text += fmt::format(" Environment variable: {}.", argument.variable);
   }
+  if (!argument.excludes.empty()) text += fmt::format(" Not with {}.", argument.excludes);
   if (argument.is_repeatable && !argument.is_positional()) text += " May be repeated.";
   return text;
 }

@@ -170,6 +170,22 @@ base::Status SetValues(const std::list<Given>& given) {
   return base::OkStatus();
 }
 
+// Refuses options that exclude each other. What an environment variable says gives way to options.
+base::Status CheckExclusions(const std::list<Given>& given) {
+  for (const Given& one : given) {
+    const std::string& excluded = one.argument->excludes;
+    if (!one.is_given || excluded.empty()) continue;
+    for (const Given& other : given) {
+      if (other.is_given && std::ranges::count(other.argument->names, excluded) > 0) {
+        return base::InvalidArgumentError(
+            fmt::format("options '{}' and '{}' exclude each other; give one of them",
+                        one.argument->names.front(), excluded));
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
 }  // namespace
 
 base::Result<ParsedArguments> Parse(const Command& command, std::vector<std::string> arguments) {
@@ -196,6 +212,7 @@ base::Result<ParsedArguments> Parse(const Command& command, std::vector<std::str
     return base::InvalidArgumentError(error.what());
   }
   NEREID_RETURN_IF_ERROR(TakeRest(command, app.remaining(), given));
+  NEREID_RETURN_IF_ERROR(CheckExclusions(given));
   NEREID_RETURN_IF_ERROR(SetValues(given));
   return ParsedArguments{};
 }

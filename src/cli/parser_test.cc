@@ -129,6 +129,15 @@ TEST_F(ParserTest, ErrorsNameTheArgumentAndWhatWasExpected) {
   EXPECT_EQ(Error({"m", "--zeros=yes"}), "option '--zeros' takes no value");
 }
 
+TEST_F(ParserTest, OptionsThatExcludeEachOtherAreAnErrorByEitherName) {
+  command_.Option("--urls", "URLS", headers_, "Addresses.").Excludes("--url");
+  const char* const error = "options '--urls' and '--url' exclude each other; give one of them";
+  EXPECT_EQ(Error({"m", "--urls=a", "--url=b"}), error);
+  EXPECT_EQ(Error({"-u", "b", "m", "--urls", "a"}), error);
+  setenv("NEREID_PARSER_TEST_URL", "from-variable", 1);
+  EXPECT_EQ(Error({"m", "--urls=a"}), "");
+}
+
 TEST(Parser, OneArgumentTooManyIsAnError) {
   Command command("load", "Loads");
   std::string model;

@@ -106,14 +106,17 @@ base::Result<std::unique_ptr<ServerClient>> ServerClient::Create(const ServerOpt
   }
   if (options.url.starts_with(base::kUnixPrefix)) {
     const std::string path = options.url.substr(base::kUnixPrefix.size());
-    if (path.empty()) return base::InvalidArgumentError("--url 'unix:': expected unix:PATH");
+    if (path.empty()) {
+      return base::InvalidArgumentError(
+          fmt::format("{} 'unix:': expected unix:PATH", options.url_option));
+    }
     return std::unique_ptr<ServerClient>(
         new ServerClient(options, "http://localhost", /*is_local=*/true, path, std::move(headers)));
   }
   auto url = http_client::ParseUrl(options.url);
   if (!url.ok()) {
-    return base::InvalidArgumentError(
-        fmt::format("--url '{}': expected http[s]://HOST:PORT or unix:PATH", options.url));
+    return base::InvalidArgumentError(fmt::format(
+        "{} '{}': expected http[s]://HOST:PORT or unix:PATH", options.url_option, options.url));
   }
   while (url->path.ends_with('/')) url->path.pop_back();
   const bool is_local = url->host == "localhost" || url->host == "::1" ||

@@ -19,6 +19,7 @@ namespace nereid::cli {
 // Where the server is, and how to talk to it.
 struct ServerOptions {
   std::string url = "http://localhost:8000";
+  std::string url_option = "--url";  // what messages about a wrong `url` call it
   Seconds timeout{10};
   std::string ca_file;
   std::string cert_file;
