@@ -308,9 +308,9 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   // response.
   is_over &= blocking_pool_.WaitUntilIdle(deadline);
   // Even if requests used all the available time, idle models are torn down in order.
-  Unfinished left =
-      life_cycle_.UnloadAll(std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace));
-  is_over &= director_.WaitUntilIdle(deadline);
+  const base::TimePoint end = std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace);
+  Unfinished left = life_cycle_.UnloadAll(end);
+  is_over &= director_.WaitUntilIdle(end);
   if (!is_over && left.empty()) {
     left.work.emplace_back("An operation on the model repository is in progress");
   }
