@@ -241,6 +241,36 @@ PROCESSES = Row(
     ],
 )
 
+ON_DEMAND = Row(
+    "Models on demand",
+    [
+        Panel("Models loaded", "How many models are loaded, and how many the server could load. Needs "
+              "--model-control-mode=ondemand, as all of this row.", "short",
+              [("{{instance}} {{state}}", f"nereid_on_demand_models{{{SERVER}}}")]),
+        Panel("Memory against the budget", "What the loaded models took when they were loaded, and what they may take "
+              "together. Without a budget there is no line for it.", "bytes",
+              [("{{instance}} {{memory}} used", f"nereid_on_demand_memory_bytes{{{SERVER}}}"),
+               ("{{instance}} {{memory}} budget", f"nereid_on_demand_budget_bytes{{{SERVER}}} > 0")]),
+        Panel("Loads on demand", "Loads in a second by their result.", "ops",
+              [("{{instance}} {{result}}", rate("nereid_on_demand_loads_total", SERVER))]),
+        Panel("Time spent loading", "Share of the time in which models were being loaded. Models are loaded one after the "
+              "other, so that near 100 % requests wait for the loads of other models as well.", "percentunit",
+              [("{{instance}}", rate("nereid_on_demand_load_seconds_total", SERVER))], steps=[(0.85, "red")]),
+        Panel("Models unloaded", "Models in a second that were unloaded. memory: to make room for others. idle: nobody had "
+              "asked for them. Many for memory while requests wait: more memory would help.", "ops",
+              [("{{instance}} {{reason}}", rate("nereid_on_demand_unloads_total", SERVER))]),
+        Panel("Requests that wait for a model", "Requests that wait now for their model to be loaded.", "short",
+              [("{{instance}}", f"nereid_on_demand_waiting_requests{{{SERVER}}}")]),
+        Panel("Requests that waited", "Requests in a second that waited for their model, and those of them that were refused. "
+              "timeout: not loaded within --load-wait-secs. budget: the model can never fit.", "reqps",
+              [("{{instance}} waited", rate("nereid_on_demand_waits_total", SERVER)),
+               ("{{instance}} refused: {{reason}}", rate("nereid_on_demand_refusals_total", SERVER))], width=12),
+        Panel("Mean number of requests that wait", "The time that requests have waited for models, in each second.", "short",
+              [("{{instance}}", rate("nereid_on_demand_wait_seconds_total", SERVER))], width=12),
+    ],
+    is_closed=True,
+)
+
 CACHES = Row(
     "Response cache",
     [
@@ -271,4 +301,4 @@ GPUS = Row(
     is_closed=True,
 )
 
-ROWS = [HEALTH, TRAFFIC, LATENCY, BATCHING, LIMITS, MEMORY, PROCESSES, CACHES, GPUS]
+ROWS = [HEALTH, TRAFFIC, LATENCY, BATCHING, LIMITS, MEMORY, PROCESSES, ON_DEMAND, CACHES, GPUS]

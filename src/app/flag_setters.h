@@ -18,6 +18,13 @@ namespace nereid::app {
 
 inline constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 
+// For flags that are accepted without effect.
+inline base::Status Ignore(std::string_view, Options&) { return base::OkStatus(); }
+
+inline base::Status IgnoreInteger(std::string_view value, Options&) {
+  return ReadInteger(value, std::numeric_limits<int64_t>::min()).status();
+}
+
 template <auto Member>
 base::Status SetBool(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(Member(options), ReadBool(value));

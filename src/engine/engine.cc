@@ -4,7 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <future>
+#include <optional>
+#include <set>
 #include <tuple>
 
 #include "base/buffer_budget.h"
@@ -45,12 +46,15 @@ backend_host::BackendLibrariesOptions BackendsFor(const EngineOptions& options, 
 
 ModelControlOptions ControlFor(const EngineOptions& options) {
   ModelControlOptions control = options.control;
-  // OnDemand loads them, to measure what they take.
+  // OnDemandModels loads them, to measure what they take.
   if (control.mode == ControlMode::kOnDemand) control.startup_models.clear();
   return control;
 }
 
-OnDemandOptions OnDemandFor(const EngineOptions& options, const core::Budgets& budgets) {
+// Returns nothing in other control modes.
+std::optional<OnDemandOptions> OnDemandFor(const EngineOptions& options,
+                                           const core::Budgets& budgets) {
+  if (options.control.mode != ControlMode::kOnDemand) return std::nullopt;
   OnDemandOptions on_demand = options.on_demand;
   on_demand.most_waiting = budgets.limits.requests;
   return on_demand;
@@ -116,11 +120,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
       store_(std::move(stores)),
       scanner_(store_, agents_, options_.repository),
       control_(scanner_, life_cycle_, ControlFor(options_)),
-      demand_host_(scanner_, control_, life_cycle_, options_.on_demand.gpu_memory_budget > 0),
-      on_demand_(
-          options_.control.mode == ControlMode::kOnDemand
-              ? std::make_unique<OnDemand>(demand_host_, timers_, OnDemandFor(options_, budgets_))
-              : nullptr),
+      on_demand_(scanner_, control_, life_cycle_, timers_, OnDemandFor(options_, budgets_)),
       blocking_pool_("control", kBlockingThreads) {
   // Folders that killed servers left behind may be large, so their removal runs in the background.
   blocking_pool_.Post([] {
@@ -164,7 +164,7 @@ base::Status Engine::Start() {
     return base::OkStatus();
   }
   status = control_.Start();
-  if (status.ok() && options_.control.mode == ControlMode::kOnDemand) status = StartOnDemand();
+  if (status.ok() && on_demand_.are_used()) status = StartOnDemand();
   LogBackends(libraries_.Loaded());
   LogModels(control_.Index(false));
   is_started_.store(true);  // requests find models from now on
@@ -172,8 +172,7 @@ base::Status Engine::Start() {
     if (options_.exit_on_error) return status;
     NEREID_LOG(kError, "{}", status.ToString());
   }
-  const bool polls = options_.control.mode == ControlMode::kPoll ||
-                     options_.control.mode == ControlMode::kOnDemand;
+  const bool polls = options_.control.mode == ControlMode::kPoll || on_demand_.are_used();
   if (polls && options_.poll_interval.count() > 0) {
     base::MutexLock lock(poll_mutex_);
     if (is_stopped_.load()) return base::OkStatus();
@@ -189,15 +188,9 @@ base::Status Engine::StartOnDemand() {
     return base::InvalidArgumentError(
         "models cannot be loaded on demand with namespaces: a request could mean several");
   }
-  on_demand_->Refresh();
   std::set<std::string> names = options_.control.startup_models;
   names.insert(options_.on_demand.pinned.begin(), options_.on_demand.pinned.end());
-  base::Status status;
-  for (const std::string& name : names) {
-    base::Status loaded = on_demand_->Load(name, {});
-    if (status.ok()) status = std::move(loaded);
-  }
-  return status;
+  return on_demand_.Start(names);
 }
 
 void Engine::PollRepositories() {
@@ -230,8 +223,8 @@ bool Engine::StopPolling(base::TimePoint deadline) {
 }
 
 base::Status Engine::PollNow() {
-  if (on_demand_ != nullptr) {
-    on_demand_->Refresh();
+  if (on_demand_.are_used()) {
+    on_demand_.Refresh();
     return base::OkStatus();
   }
   if (options_.control.mode != ControlMode::kPoll) {
@@ -301,16 +294,16 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);
   life_cycle_.CancelAllLoads();
-  bool is_over = on_demand_ == nullptr || on_demand_->Stop(deadline);
+  bool is_over = on_demand_.Stop(deadline);
   is_over &= control_.Stop(deadline);
   is_over &= StopPolling(deadline);
   // Repository operations end before their connections are closed, so that their clients get a
   // response.
   is_over &= blocking_pool_.WaitUntilIdle(deadline);
   // Even if requests used all the available time, idle models are torn down in order.
-  Unfinished left =
-      life_cycle_.UnloadAll(std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace));
-  is_over &= director_.WaitUntilIdle(deadline);
+  const base::TimePoint end = std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace);
+  Unfinished left = life_cycle_.UnloadAll(end);
+  is_over &= director_.WaitUntilIdle(end);
   if (!is_over && left.empty()) {
     left.work.emplace_back("An operation on the model repository is in progress");
   }
@@ -326,9 +319,7 @@ bool Engine::IsReady() const {
          (!NeedsModels() || AreModelsReady());
 }
 
-bool Engine::NeedsModels() const {
-  return options_.strict_readiness && options_.control.mode != ControlMode::kOnDemand;
-}
+bool Engine::NeedsModels() const { return options_.strict_readiness && !on_demand_.are_used(); }
 
 bool Engine::AreModelsReady() const {
   if (!life_cycle_.Table().all_ready() || !AreBackendsReady()) return false;
@@ -389,29 +380,25 @@ bool Engine::IsAbsent(std::string_view name) {
 }
 
 bool Engine::LoadsOnDemand(std::string_view name) {
-  return on_demand_ != nullptr && is_started_.load() && on_demand_->IsKnown(name);
+  return is_started_.load() && on_demand_.Has(name);
 }
 
 void Engine::AwaitModel(std::string_view name, std::string_view version, ModelWaiter done) {
   if (!LoadsOnDemand(name)) return done(FindModel(name, version));
-  on_demand_->Await(name, version, std::move(done));
+  on_demand_.Await(name, version, std::move(done));
 }
 
 base::Result<core::ModelHandle> Engine::WaitForModel(std::string_view name,
                                                      std::string_view version) {
   base::Result<core::ModelHandle> model = FindModel(name, version);
   if (model.ok() || !LoadsOnDemand(name)) return model;
-  std::promise<base::Result<core::ModelHandle>> promise;
-  AwaitModel(name, version, [&promise](base::Result<core::ModelHandle> found) {
-    promise.set_value(std::move(found));
-  });
-  return promise.get_future().get();
+  return on_demand_.Wait(name, version);
 }
 
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
   const base::Result<core::ModelHandle> model = FindModel(name, version);
   if (model.ok()) return SaysReady(**model);
-  if (IsAbsent(name)) return on_demand_->IsServable(name);
+  if (IsAbsent(name)) return on_demand_.IsServable(name);
   // A known model that is not ready is a valid result; any other error is returned.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
   return model.status();
@@ -474,7 +461,7 @@ base::Result<service::HealthChecks> Engine::CheckModel(std::string_view name,
       backend.problems.emplace_back(status.message());
     }
   } else if (IsAbsent(name)) {
-    if (!on_demand_->IsServable(name)) state.problems.emplace_back("its last load failed");
+    if (!on_demand_.IsServable(name)) state.problems.emplace_back("its last load failed");
   } else if (model.status().code() == base::StatusCode::kUnavailable) {
     state.problems.emplace_back(model.status().message());
   } else {
@@ -513,12 +500,7 @@ base::Result<std::shared_ptr<const config::ModelConfig>> Engine::GetModelConfig(
 
 std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
   std::vector<service::IndexEntry> index = control_.Index(only_ready);
-  if (on_demand_ == nullptr) return index;
-  for (service::IndexEntry& entry : index) {
-    if (!entry.state.empty()) continue;
-    entry.state = StateName(VersionState::kUnavailable);
-    entry.reason = "not loaded: the first request loads it";
-  }
+  on_demand_.Explain(index);
   return index;
 }
 
@@ -530,13 +512,13 @@ base::Status Engine::LoadModel(std::string_view name, const service::LoadOptions
 
 base::Status Engine::LoadTrusted(std::string_view name, const service::LoadOptions& options) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
-  if (on_demand_ != nullptr) return on_demand_->Load(std::string(name), options);
+  if (on_demand_.are_used()) return on_demand_.Load(name, options);
   return control_.Load(std::string(name), options);
 }
 
 base::Status Engine::UnloadModel(std::string_view name, bool unload_dependents) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
-  if (on_demand_ != nullptr) return on_demand_->Unload(std::string(name), unload_dependents);
+  if (on_demand_.are_used()) return on_demand_.Unload(name, unload_dependents);
   return control_.Unload(std::string(name), unload_dependents);
 }
 
@@ -641,16 +623,15 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return metrics_.Page(
-      {.models = life_cycle_.LoadedModels(),
-       .table = life_cycle_.Table(),
-       .health = health_,
-       .budgets = budgets_,
-       .has_cache = cache_ != nullptr,
-       .is_live = IsLive(),
-       .is_serving = is_started_.load() && !is_draining_.load(),
-       .needs_models = NeedsModels(),
-       .on_demand = on_demand_ == nullptr ? std::nullopt : std::optional(on_demand_->Counts())});
+  return metrics_.Page({.models = life_cycle_.LoadedModels(),
+                        .table = life_cycle_.Table(),
+                        .health = health_,
+                        .budgets = budgets_,
+                        .has_cache = cache_ != nullptr,
+                        .is_live = IsLive(),
+                        .is_serving = is_started_.load() && !is_draining_.load(),
+                        .needs_models = NeedsModels(),
+                        .on_demand = on_demand_.Counts()});
 }
 
 }  // namespace nereid::engine

@@ -27,6 +27,7 @@
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
 #include "engine/on_demand.h"
+#include "engine/on_demand_models.h"
 #include "engine/traffic_director.h"
 #include "memory/gpus.h"
 #include "observe/trace.h"
@@ -229,8 +230,7 @@ class Engine final : public service::Service, private core::Submitter {
   repository::RoutedStore store_;
   repository::Scanner scanner_;
   ModelControl control_;
-  EngineDemandHost demand_host_;
-  const std::unique_ptr<OnDemand> on_demand_;  // null in other control modes
+  OnDemandModels on_demand_;
   std::atomic<bool> is_started_{false};
   std::atomic<bool> has_failed_{false};  // to start: the server is then not live
   std::atomic<bool> is_draining_{false};

@@ -18,6 +18,25 @@
 #include "engine/answer_compare.h"
 
 namespace nereid::engine {
+
+// One copy in the count of those that exist.
+class MirrorCount {
+ public:
+  explicit MirrorCount(Mirrors& mirrors) : mirrors_(mirrors) {
+    base::MutexLock lock(mirrors_.mutex_);
+    ++mirrors_.count_;
+  }
+  ~MirrorCount() {
+    base::MutexLock lock(mirrors_.mutex_);
+    if (--mirrors_.count_ == 0) mirrors_.none_left_.NotifyAll();
+  }
+  MirrorCount(const MirrorCount&) = delete;
+  MirrorCount& operator=(const MirrorCount&) = delete;
+
+ private:
+  Mirrors& mirrors_;
+};
+
 namespace {
 
 // A parameter of a request that is gone.
@@ -38,8 +57,8 @@ struct KeptInput {
 // A place among the copies on their way.
 class MirrorPlace {
  public:
-  MirrorPlace(std::shared_ptr<const Traffic> traffic, uint64_t bytes)
-      : traffic_(std::move(traffic)), bytes_(bytes) {}
+  MirrorPlace(Mirrors& mirrors, std::shared_ptr<const Traffic> traffic, uint64_t bytes)
+      : count_(mirrors), traffic_(std::move(traffic)), bytes_(bytes) {}
   ~MirrorPlace() { traffic_->tally().Give(bytes_); }
   MirrorPlace(const MirrorPlace&) = delete;
   MirrorPlace& operator=(const MirrorPlace&) = delete;
@@ -48,6 +67,7 @@ class MirrorPlace {
   ShadowTally& tally() const { return traffic_->tally(); }
 
  private:
+  const MirrorCount count_;  // the first member, so that nothing is left when it ends
   const std::shared_ptr<const Traffic> traffic_;
   const uint64_t bytes_;
 };
@@ -292,6 +312,17 @@ class MirroredRequest final : public core::ForwardingSink {
   Mirror mirror_;
 };
 
+bool Mirrors::WaitUntilIdle(base::TimePoint deadline) {
+  {
+    base::MutexLock lock(mutex_);
+    while (count_ > 0) {
+      if (!none_left_.WaitUntil(mutex_, deadline)) break;
+    }
+    if (count_ > 0) return false;
+  }
+  return pool_.WaitUntilIdle(deadline);
+}
+
 void Mirrors::Begin(core::Request& request, const std::shared_ptr<const Traffic>& traffic) {
   const service::Shadow& shadow = *traffic->rules().shadow;
   // A version is not compared with itself.
@@ -305,7 +336,7 @@ void Mirrors::Begin(core::Request& request, const std::shared_ptr<const Traffic>
   }
   if (!traffic->tally().Take(shadow.in_flight, *bytes)) return;
   Mirror mirror;
-  mirror.place = std::make_unique<MirrorPlace>(traffic, *bytes);
+  mirror.place = std::make_unique<MirrorPlace>(*this, traffic, *bytes);
   mirror.data = base::AcquireBuffer(std::max<size_t>(*bytes, 1));
   if (!mirror.data) {
     traffic->tally().dropped.fetch_add(1);

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "base/mutex.h"
 #include "base/task_pool.h"
 #include "core/request.h"
 #include "core/submitter.h"
@@ -16,8 +17,8 @@
 
 namespace nereid::engine {
 
-// Thread-safe. No copy may be on its way when it is destroyed, which holds once all models are
-// unloaded and WaitUntilIdle has returned true.
+// Thread-safe. No copy may exist when it is destroyed, which holds once all models are unloaded and
+// WaitUntilIdle has returned true.
 class Mirrors {
  public:
   // Both outlive it.
@@ -27,18 +28,25 @@ class Mirrors {
   // Copies `request`, which no scheduler has seen yet, or counts a dropped copy. REQUIRES:
   // `traffic` has a shadow.
   void Begin(core::Request& request, const std::shared_ptr<const Traffic>& traffic);
-  // Waits until what was begun has been compared, as far as threads here have to do with it.
-  bool WaitUntilIdle(base::TimePoint deadline) { return pool_.WaitUntilIdle(deadline); }
+  // Waits until every copy that was begun has been compared or given up; returns false if
+  // `deadline` passes first.
+  bool WaitUntilIdle(base::TimePoint deadline);
 
  private:
   static constexpr size_t kThreads = 2;
 
+  friend class MirrorCount;
   friend class MirroredRequest;
   friend class ShadowRequest;
 
   const LifeCycle& life_cycle_;
   core::Submitter& submitter_;
-  base::TaskPool pool_;
+  base::Mutex mutex_;
+  base::CondVar none_left_;
+  // The copies that exist. The threads alone do not tell: a request lets go of its model before its
+  // sink hears that it is gone, and only then there is work for a thread.
+  size_t count_ NEREID_GUARDED_BY(mutex_) = 0;
+  base::TaskPool pool_;  // the last member, because its threads use the others
 };
 
 }  // namespace nereid::engine

@@ -107,8 +107,8 @@ class ModelTable {
     // The version that requests without a version get; null if no version is ready, or if the model
     // has rules. Requests to other models thus notice nothing of rules.
     core::Model* unnamed = nullptr;
-    // The same for steps of ensembles, which are not divided: the version of the default label, or
-    // the highest ready one but for the canary.
+    // The version that steps of ensembles get, which are not divided: that of the default label, or
+    // the highest ready one but for the canary. Null if no version is ready.
     core::Model* latest = nullptr;
     core::Model* latest_loaded = nullptr;  // the highest ready or unloading version
   };

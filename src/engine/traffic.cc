@@ -58,7 +58,10 @@ service::ShadowCounts ShadowTally::Read() const {
 
 Traffic::Traffic(service::TrafficRules rules, service::TrafficRules configured,
                  const std::shared_ptr<const Traffic>& before)
-    : rules_(std::move(rules)), configured_(std::move(configured)) {
+    : rules_(std::move(rules)),
+      configured_(std::move(configured)),
+      for_canary_(before != nullptr ? before->for_canary_ : std::make_shared<EvenSpread>()),
+      for_shadow_(before != nullptr ? before->for_shadow_ : std::make_shared<EvenSpread>()) {
   if (!rules_.shadow) return;
   const bool is_same = before != nullptr && before->rules_.shadow &&
                        IsSameTarget(*rules_.shadow, *before->rules_.shadow);
@@ -91,7 +94,7 @@ service::TrafficState Traffic::Read() const {
 }
 
 bool Traffic::ChoosesCanary(std::string_view model, std::string_view key) const {
-  const double place = key.empty() ? for_canary_.Next() : PlaceOf(model, key);
+  const double place = key.empty() ? for_canary_->Next() : PlaceOf(model, key);
   return place * 100 < rules_.canary->percent;
 }
 

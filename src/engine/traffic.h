@@ -69,7 +69,7 @@ class Traffic {
   // is a canary.
   bool ChoosesCanary(std::string_view model, std::string_view key) const;
   // Whether the next request is copied. REQUIRES: there is a shadow.
-  bool ChoosesShadow() const { return for_shadow_.Next() * 100 < rules_.shadow->percent; }
+  bool ChoosesShadow() const { return for_shadow_->Next() * 100 < rules_.shadow->percent; }
   // REQUIRES: there is a shadow.
   ShadowTally& tally() const { return *tally_; }
 
@@ -80,8 +80,10 @@ class Traffic {
   const service::TrafficRules rules_;
   const service::TrafficRules configured_;
   std::shared_ptr<ShadowTally> tally_;  // stays while the shadow is the same version
-  mutable EvenSpread for_canary_;
-  mutable EvenSpread for_shadow_;
+  // These go on whatever changes: if they began anew, the first request after each change would be
+  // the canary's, and shares would grow with the number of changes.
+  const std::shared_ptr<EvenSpread> for_canary_;
+  const std::shared_ptr<EvenSpread> for_shadow_;
 };
 
 }  // namespace nereid::engine

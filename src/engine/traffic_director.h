@@ -27,7 +27,7 @@ class TrafficDirector {
 
   // See service::Service::Direct.
   void Direct(core::Request& request, const service::HeaderLookup& header);
-  // Waits until no copies are on their way; returns false if `deadline` passes first.
+  // Waits until no copies exist; returns false if `deadline` passes first.
   bool WaitUntilIdle(base::TimePoint deadline) { return mirrors_.WaitUntilIdle(deadline); }
 
  private:

@@ -6,6 +6,7 @@
 | main | the load: models that batch, cache, run in Python, in processes of their own and in an ensemble; API keys, TLS |
 | troubled | a model that stops when told to, few connections, and a machine whose memory the test decides |
 | gpu | a GPU that can be lost, by the tests' replacements of the driver |
+| demand | a model that is loaded on demand |
 | spare | nothing; it may be stopped |
 """
 
@@ -227,6 +228,7 @@ class Scene:
         write_main(main)
         trouble.write(troubled, "stuck")
         models.write_model(self.folder / "spare", "m", identity())
+        models.write_model(self.folder / "demand", "m", identity())
         tests_backend(models.write_model(self.folder / "gpu", "copy", GPU_COPY), "gpu_copy")
         self.start(
             "main", main, "--metrics-config=nereid_histograms=true", "--metrics-interval-ms=100",
@@ -238,6 +240,9 @@ class Scene:
             "troubled", troubled, "--watchdog-execution-secs=1", "--metrics-interval-ms=100",
             f"--max-connections={CONNECTIONS}", "--max-connections-per-address=1000",
             before=self.machine.before)  # fmt: skip
+        self.start(
+            "demand", self.folder / "demand", "--model-control-mode=ondemand", f"--model-memory-budget={GIB}",
+            "--load-model=m")  # fmt: skip
         self.start_gpu()
         self.start_spare()
         for server in self.servers.values():

@@ -18,6 +18,10 @@ ALL_OF_METRICS = {"metrics": {name: {"enabled": True} for name in ("serviceMonit
 SETS = {
     "default": {},
     "claim": {"models": {"persistentVolumeClaim": "models", "controlMode": "poll", "pollSeconds": 5}},
+    "on demand": {"models": {
+        "repositories": ["s3://bucket"], "controlMode": "ondemand", "pollSeconds": 60, "loadModels": ["a"],
+        "onDemand": {"memoryBudget": "12Gi", "gpuMemoryBudget": "100000000000000", "loadWaitSeconds": 20,
+                     "minStaySeconds": 0, "idleSeconds": 900, "pinModels": ["b", "c d"]}}},
     "config map": {"models": {"configMap": {"name": "m", "items": [{"key": "a", "path": "digits/1/model.onnx"}]}}},
     "bucket": {
         "models": {"repositories": ["s3://bucket/models", "gs://bucket"]},
@@ -152,6 +156,21 @@ def test_models_come_from_a_claim_a_config_map_or_a_store(render):
     assert {"--load-model=a", "--load-model=b", "--strict-readiness=false", "--exit-on-error=false"} <= set(pod.args)
 
 
+def test_models_on_demand_have_their_budgets_and_times(render):
+    args = Pod(render(SETS["on demand"])).args
+    first = args.index("--model-control-mode=ondemand")
+    assert args[first + 1 : first + 10] == [
+        "--repository-poll-secs=60", "--model-memory-budget=12884901888", "--model-gpu-memory-budget=100000000000000",
+        "--load-wait-secs=20", "--model-min-stay-secs=0", "--model-idle-secs=900", "--pin-model=b", "--pin-model=c d",
+        "--load-model=a"]  # fmt: skip
+    plain = Pod(render({"models": {"controlMode": "ondemand"}})).args
+    assert {"--model-memory-budget=0", "--model-gpu-memory-budget=0", "--load-wait-secs=30"} <= set(plain)
+    # Other modes refuse these flags.
+    ours = ("--model-memory-budget", "--load-wait-secs", "--model-idle-secs", "--pin-model")
+    for values in (SETS["default"], SETS["claim"]):
+        assert [arg for arg in Pod(render(values)).args if arg.startswith(ours)] == []
+
+
 def test_access_to_stores_comes_from_secrets_and_copies_go_to_the_cache(render):
     made = render(SETS["bucket"])
     pod = Pod(made)
@@ -282,6 +301,13 @@ WRONG = {
         "choose one"),
     "a config map without files": ({"models": {"configMap": {"name": "m"}}}, "items is empty"),
     "models to load, and no mode that loads": ({"models": {"loadModels": ["a"]}}, "controlMode explicit"),
+    "all models at once on demand": ({"models": {"controlMode": "ondemand", "loadModels": ["*"]}}, "leave * out"),
+    "a budget without models on demand": (
+        {"models": {"onDemand": {"memoryBudget": "1Gi"}}}, "onDemand.memoryBudget needs models.controlMode ondemand"),
+    "a pinned model without models on demand": (
+        {"models": {"onDemand": {"pinModels": ["a"]}}}, "onDemand.pinModels needs models.controlMode ondemand"),
+    "a budget in a unit that is none": ({"models": {"onDemand": {"memoryBudget": "1 GB"}}}, "/models/onDemand/memoryBudget"),
+    "no time to wait for a model": ({"models": {"onDemand": {"loadWaitSeconds": 0}}}, "/models/onDemand/loadWaitSeconds"),
     "rules without metrics": ({"metrics": {"enabled": False, "prometheusRule": {"enabled": True}}}, "metrics.enabled is false"),
     "a probe over gRPC with TLS": ({"probes": {"grpc": True}, "tls": {"existingSecret": "t"}}, "without TLS only"),
 }  # fmt: skip

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "engine/testing/fakes.h"
 
@@ -25,17 +27,26 @@ std::string Text(const repository::ModelSource& source, int64_t version) {
 base::TimePoint InAMinute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 base::TimePoint Passed() { return std::chrono::steady_clock::now(); }
 
-namespace {
-
-// Has no sequences, and is given no requests.
-class NoScheduler final : public core::Scheduler {
+// Gives requests to the factory's handler.
+class FakeFactory::ServingScheduler final : public core::Scheduler {
  public:
-  void Enqueue(core::RequestPtr /*request*/) override {}
+  ServingScheduler(const FakeFactory& factory, std::string version)
+      : factory_(factory), version_(std::move(version)) {}
+
+  void Enqueue(core::RequestPtr request) override {
+    if (factory_.handler_) factory_.handler_(version_, std::move(request));
+  }
+  bool HasSequence(const core::CorrelationId& id) override {
+    const auto* const number = std::get_if<uint64_t>(&id);
+    return number != nullptr && factory_.has_sequence_ && factory_.has_sequence_(version_, *number);
+  }
   void OnCancelled(core::Request& /*request*/) override {}
   bool Stop(base::TimePoint /*deadline*/) override { return true; }
-};
 
-}  // namespace
+ private:
+  const FakeFactory& factory_;
+  const std::string version_;
+};
 
 class FakeFactory::Version final : public ServableModel {
  public:
@@ -46,11 +57,12 @@ class FakeFactory::Version final : public ServableModel {
     core::ModelOptions options;
     options.name = source.name;
     options.version = version;
+    options.is_decoupled = source.config->is_decoupled();
     options.config = std::make_shared<const config::ModelConfig>(*source.config);
     for (const auto& input : source.config->input) options.inputs.push_back(Tensor(input.name));
     for (const auto& output : source.config->output) options.outputs.push_back(Tensor(output.name));
     model_ = std::make_shared<core::Model>(std::move(options));
-    model_->SetScheduler(std::make_unique<NoScheduler>());
+    model_->SetScheduler(std::make_unique<ServingScheduler>(factory, text_));
     if (!is_ensemble_) load_duration_ = std::chrono::milliseconds(1500);
   }
   ~Version() override { factory_.End(text_, *model_); }

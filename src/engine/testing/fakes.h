@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -121,6 +122,15 @@ class FakeFactory final : public ModelFactory {
   // Makes the destruction of the version block until LetGo.
   void HoldEnd(const std::string& version);
   void LetGo(const std::string& version);
+  // Gives the requests to versions to `handler`, which ensures that each gets a response, and asks
+  // `has_sequence` whether a version has a sequence. Without this, requests are dropped. REQUIRES:
+  // nothing is loaded yet.
+  using Handler = std::function<void(const std::string& version, core::RequestPtr request)>;
+  using HasSequence = std::function<bool(const std::string& version, uint64_t id)>;
+  void Serve(Handler handler, HasSequence has_sequence) {
+    handler_ = std::move(handler);
+    has_sequence_ = std::move(has_sequence);
+  }
   // Violations of invariants: a version that was loaded twice at the same time, was destroyed with
   // requests in it, or was made of parts that were not loaded.
   std::vector<std::string> faults() const;
@@ -136,6 +146,7 @@ class FakeFactory final : public ModelFactory {
 
  private:
   class Version;
+  class ServingScheduler;
   // A failure that a version is to have.
   struct Failure {
     std::string reason;
@@ -147,6 +158,8 @@ class FakeFactory final : public ModelFactory {
   void End(const std::string& version, const core::Model& model) const;
 
   Events& events_;
+  Handler handler_;           // constant once anything is loaded
+  HasSequence has_sequence_;  // constant once anything is loaded
   mutable base::Mutex mutex_;
   mutable base::CondVar changed_;
   mutable std::map<std::string, Failure> failures_ NEREID_GUARDED_BY(mutex_);

@@ -105,6 +105,4 @@ class WireReader {
   bool failed_ = false;
 };
 
-bool IsValidUtf8(std::string_view text);
-
 }  // namespace nereid::grpc

@@ -102,19 +102,6 @@ TEST(WireReader, RefusesAGroupThatEndsAsAnother) {
   EXPECT_TRUE(reader.failed());
 }
 
-TEST(Utf8, IsWhatRfc3629Allows) {
-  for (const std::string_view good :
-       {"", "plain text of more than eight bytes", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-        "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "12345678\xc3\xa4"}) {
-    EXPECT_TRUE(IsValidUtf8(good)) << testing::PrintToString(good);
-  }
-  for (const std::string_view bad :
-       {"\x80", "\xc3", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xe2\x82", "\xed\xa0\x80",
-        "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "12345678\xc3"}) {
-    EXPECT_FALSE(IsValidUtf8(bad)) << testing::PrintToString(bad);
-  }
-}
-
 TEST(WireReader, RefusesTextThatIsNotUtf8) {
   WireReader reader(std::string_view("\x02\xc3\x28", 3));
   EXPECT_EQ(reader.ReadText(), "");

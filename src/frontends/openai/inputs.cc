@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "core/model.h"
-#include "openai/text_filter.h"
 
 namespace nereid::openai {
 namespace {
@@ -77,7 +77,7 @@ class RequestFiller {
         return base::InvalidArgumentError("a text of the request is larger than 4 GiB");
       }
       // An escape in the JSON may be half of a pair.
-      if (!IsValidUtf8(text)) {
+      if (!base::IsValidUtf8(text)) {
         return FieldError(tensor.name,
                           "the request has a text with an escape that is no character");
       }

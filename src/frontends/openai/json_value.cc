@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "common/json_text.h"
-#include "openai/text_filter.h"
 
 namespace nereid::openai {
 namespace {
@@ -50,7 +50,7 @@ base::Status ParseBody(std::string_view text, rapidjson::Document& document) {
         fmt::format("the JSON of the request is nested deeper than {} levels", kMaxJsonDepth));
   }
   // Clients and models would stumble over other bytes, also in texts of errors.
-  if (!IsValidUtf8(text)) return base::InvalidArgumentError("the request is not valid UTF-8");
+  if (!base::IsValidUtf8(text)) return base::InvalidArgumentError("the request is not valid UTF-8");
   const base::Status status = http::ParseJson(text, document);
   if (!status.ok()) return base::InvalidArgumentError(std::string(status.message()));
   if (!document.IsObject()) {

@@ -117,15 +117,6 @@ void TextFilter::Finish(std::string& out) {
   partial_.clear();
 }
 
-bool IsValidUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const Character first = FirstCharacter(text);
-    if (!first.is_valid) return false;
-    text.remove_prefix(first.size);
-  }
-  return true;
-}
-
 std::string CleanText(std::string_view text) {
   TextFilter filter;
   std::string clean;

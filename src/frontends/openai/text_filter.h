@@ -45,7 +45,6 @@ class TextFilter {
   bool stopped_ = false;
 };
 
-bool IsValidUtf8(std::string_view text);
 // Returns `text` with U+FFFD for each part that is no character.
 std::string CleanText(std::string_view text);
 

@@ -74,8 +74,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.models.configMap.name (not .Values.models.configMap.items) }}
 {{- fail "models.configMap.items is empty: a key cannot have slashes, so that it does not say which file of which model it is, such as {key: digits.onnx, path: digits/1/model.onnx}" }}
 {{- end }}
-{{- if and .Values.models.loadModels (ne .Values.models.controlMode "explicit") }}
-{{- fail (printf "models.loadModels needs models.controlMode explicit, and it is %s" .Values.models.controlMode) }}
+{{- $mode := .Values.models.controlMode }}
+{{- if and .Values.models.loadModels (not (has $mode (list "explicit" "ondemand"))) }}
+{{- fail (printf "models.loadModels needs models.controlMode explicit or ondemand, and it is %s" $mode) }}
+{{- end }}
+{{- if and (has "*" .Values.models.loadModels) (eq $mode "ondemand") }}
+{{- fail "models.loadModels has *, and models.controlMode is ondemand: models are loaded when requests need them; leave * out" }}
+{{- end }}
+{{- range $name := list "memoryBudget" "gpuMemoryBudget" "idleSeconds" "pinModels" }}
+{{- if and (index $.Values.models.onDemand $name) (ne $mode "ondemand") }}
+{{- fail (printf "models.onDemand.%s needs models.controlMode ondemand, and it is %s" $name $mode) }}
+{{- end }}
 {{- end }}
 {{- if and .Values.probes.grpc .Values.tls.existingSecret }}
 {{- fail "probes.grpc is true and tls.existingSecret is set: Kubernetes asks over gRPC without TLS only; leave probes.grpc false" }}
@@ -84,6 +93,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and (not $metrics.enabled) (or $metrics.serviceMonitor.enabled $metrics.prometheusRule.enabled .Values.keda.enabled) }}
 {{- fail "metrics.enabled is false, and metrics.serviceMonitor, metrics.prometheusRule or keda need metrics" }}
 {{- end }}
+{{- end }}
+
+{{- /* The bytes of a size such as 12Gi; 0 for an empty text. */ -}}
+{{- define "nereid.bytes" -}}
+{{- $factor := 1 }}
+{{- if hasSuffix "Ki" . }}{{ $factor = 1024 }}{{ else if hasSuffix "Mi" . }}{{ $factor = 1048576 }}{{ else if hasSuffix "Gi" . }}{{ $factor = 1073741824 }}{{ end }}
+{{- mul (regexFind "^[0-9]*" . | int64) $factor }}
 {{- end }}
 
 {{- define "nereid.args" -}}
@@ -99,8 +115,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - {{ printf "--model-repository=%s" . | quote }}
 {{- end }}
 - --model-control-mode={{ $v.models.controlMode }}
-{{- if eq $v.models.controlMode "poll" }}
+{{- if has $v.models.controlMode (list "poll" "ondemand") }}
 - --repository-poll-secs={{ int $v.models.pollSeconds }}
+{{- end }}
+{{- if eq $v.models.controlMode "ondemand" }}
+{{- $demand := $v.models.onDemand }}
+- --model-memory-budget={{ include "nereid.bytes" $demand.memoryBudget }}
+- --model-gpu-memory-budget={{ include "nereid.bytes" $demand.gpuMemoryBudget }}
+- --load-wait-secs={{ int $demand.loadWaitSeconds }}
+- --model-min-stay-secs={{ int $demand.minStaySeconds }}
+- --model-idle-secs={{ int $demand.idleSeconds }}
+{{- range $demand.pinModels }}
+- {{ printf "--pin-model=%s" . | quote }}
+{{- end }}
 {{- end }}
 {{- range $v.models.loadModels }}
 - {{ printf "--load-model=%s" . | quote }}
