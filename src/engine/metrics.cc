@@ -2,6 +2,7 @@
 // Names, descriptions and kinds follow Triton's core/src/metrics.cc and metric_model_reporter.cc.
 #include "engine/metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -370,15 +371,17 @@ void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& 
   page.Add("", is_ready ? 1 : 0);
 }
 
-void ReadLoad(Row& row) {
+core::SchedulerLoad ReadLoad(core::Model& model) {
   // A version that is being torn down has nothing that waits.
-  if (!row.model->TryPin()) return;
-  const core::ModelHandle pin(*row.model);
-  const core::SchedulerLoad load = pin->scheduler().ReadLoad();
-  row.instance_count = load.instance_count;
+  if (!model.TryPin()) return {};
+  const core::ModelHandle pin(model);
+  return pin->scheduler().ReadLoad();
+}
+
+double SecondsSince(uint64_t since_ns) {
   const uint64_t now_ns = base::NowNs();
-  if (load.oldest_waiting_ns == 0 || load.oldest_waiting_ns > now_ns) return;
-  row.oldest_seconds = static_cast<double>(now_ns - load.oldest_waiting_ns) / 1e9;
+  if (since_ns == 0 || since_ns > now_ns) return 0;
+  return static_cast<double>(now_ns - since_ns) / 1e9;
 }
 
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
@@ -395,7 +398,9 @@ Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
     row.statistics = model->statistics().Read();
     row.is_caching = has_cache && model->config().caches_responses();
     row.load_seconds = load_seconds;
-    ReadLoad(row);
+    const core::SchedulerLoad load = ReadLoad(*row.model);
+    row.instance_count = load.instance_count;
+    row.oldest_seconds = SecondsSince(load.oldest_waiting_ns);
   }
   return rows;
 }
@@ -443,6 +448,16 @@ Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
 std::vector<observe::GpuReading> Metrics::ReadGpus() const {
   if (gpu_ == nullptr) return {};
   return gpu_->Read();
+}
+
+service::LoadTotals SumLoads(const std::vector<std::shared_ptr<core::Model>>& models) {
+  service::LoadTotals totals;
+  for (const std::shared_ptr<core::Model>& model : models) {
+    totals.requests_in_flight += model->request_count();
+    const double oldest_seconds = SecondsSince(ReadLoad(*model).oldest_waiting_ns);
+    totals.queue_oldest_seconds = std::max(totals.queue_oldest_seconds, oldest_seconds);
+  }
+  return totals;
 }
 
 std::string Metrics::Page(const MetricsSources& sources) {
