@@ -19,6 +19,7 @@
 #include "grpc/frontend.h"
 #include "http/admin_handler.h"
 #include "http/api_handler.h"
+#include "http/origin.h"
 #include "http1/http_server.h"
 #include "net/connection_budget.h"
 #include "net/reactor.h"
@@ -124,7 +125,7 @@ void Frontends::MakeConsole() {
   if (!options_.access.has_console || !(is_on_main || is_on_admin)) return;
   parts_->console = std::make_unique<ConsoleServers>(parts_->engine);
   ConsoleServers& console = *parts_->console;
-  const auto make = [&] {
+  const auto make = [&](const std::string& address) {
     return std::make_unique<console::ConsoleHandler>(
         console::ConsoleOptions{
             .gate = parts_->gate.get(),
@@ -133,10 +134,11 @@ void Frontends::MakeConsole() {
                            const std::string& model) { return ExplainModel(engine, model); }},
         parts_->engine, console.recorder, parts_->reactors.workers());
   };
-  if (is_on_main) console.main = make();
-  if (is_on_admin) console.admin = make();
+  if (is_on_main) console.main = make(options_.http.address);
+  if (is_on_admin) console.admin = make(AdminAddress(options_));
   console.recorder.Start();
 }
+            .own_names = http::OwnNames(address, options_.http.cors.origins),
 
 http::ApiOptions Frontends::MakeApiOptions() const {
   return {.max_input_bytes = options_.http.max_input_bytes,
@@ -154,6 +156,7 @@ http::ApiOptions Frontends::MakeApiOptions() const {
 
 http1::HttpServerOptions Frontends::HttpOptionsForAll() const {
   core::Budgets& budgets = parts_->engine.budgets();
+          .own_names = http::OwnNames(options_.http.address, options_.http.cors.origins),
   http1::HttpServerOptions options;
   options.listener.unix_socket_mode = options_.unix_socket_mode;
   options.listener.budget = &parts_->connections;
@@ -278,6 +281,7 @@ base::Status Frontends::StartAdmin() {
   options.listener.address = address;
   options.listener.port = static_cast<uint16_t>(AdminPort(options_));
   options.tls = ToNet(options_.http.ssl);
+  api.own_names = http::OwnNames(AdminAddress(options_), options_.http.cors.origins);
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->admin_handler);
   if (!server.ok()) return StartError("admin", server.status());
   parts_->admin = std::move(server).value();

@@ -182,7 +182,7 @@ bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
 bool ApiHandler::AdmitOrigin(HttpExchangePtr& exchange) const {
   const http1::HttpHead& head = exchange->head();
   if (cors_ && !cors_->ReplyLines(head).empty()) return true;
-  const std::string reason = RefuseOrigin(head, options_.gate != nullptr);
+  const std::string reason = RefuseOrigin(head, options_.gate != nullptr, options_.own_names);
   if (reason.empty()) return true;
   RespondJson(std::move(exchange), 403, common::JsonError(reason));
   return false;

@@ -43,6 +43,7 @@ struct ApiOptions {
   // Which headers become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   CorsOptions cors;
+  std::vector<std::string> own_names = {};  // OwnNames
   StreamLimits stream_limits;
   // The budgets of which requests take their part; null: no limits. Outlives all requests.
   core::Budgets* budgets = nullptr;
