@@ -338,6 +338,24 @@ void AddOnDemand(MetricsPage& page, const OnDemandCounts& counts) {
   }
 }
 
+// A family that has lines only while something is wrong. A repository may have thousands of models
+// that fail for one reason, and nereid_model_versions counts them all.
+void AddFailedVersions(MetricsPage& page, const ModelTable& table) {
+  constexpr size_t kMostFailed = 100;
+  page.StartFamily("nereid_model_load_failed",
+                   "The versions that could not be loaded, at most 100 of them", Kind::kGauge);
+  size_t count = 0;
+  for (const auto& [id, record] : table.models()) {
+    for (const auto& [version, state] : record->versions) {
+      if (state.state != VersionState::kUnavailable || state.reason == kUnloadedReason) continue;
+      if (count++ == kMostFailed) return;
+      observe::Labels labels = {{"model", id.name}, {"version", std::to_string(version)}};
+      if (!id.name_space.empty()) labels.emplace_back("namespace", id.name_space);
+      page.Add(observe::RenderLabels(std::move(labels)), 1);
+    }
+  }
+}
+
 // Whether the server and its models can be used, as /v2/health says; but backends are not asked,
 // which may take time.
 void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& rows) {
@@ -362,6 +380,7 @@ void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& 
     page.Add(observe::RenderLabels({{"state", std::string(StateName(state))}}),
              static_cast<double>(counts[state]));
   }
+  AddFailedVersions(page, sources.table);
   const bool is_ready = sources.is_live && sources.is_serving &&
                         (!sources.needs_models || (sources.table.all_ready() && can_all));
   page.StartFamily("nereid_server_live", "Whether no restart is needed", Kind::kGauge);
@@ -431,6 +450,16 @@ core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
   return options;
 }
 
+service::LoadTotals SumLoads(const std::vector<std::shared_ptr<core::Model>>& models) {
+  service::LoadTotals totals;
+  for (const std::shared_ptr<core::Model>& model : models) {
+    totals.requests_in_flight += model->request_count();
+    const double oldest_seconds = SecondsSince(ReadLoad(*model).oldest_waiting_ns);
+    totals.queue_oldest_seconds = std::max(totals.queue_oldest_seconds, oldest_seconds);
+  }
+  return totals;
+}
+
 Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
     : config_(std::move(config)), gpus_(gpus) {
   if (!config_.is_allowed) return;
@@ -448,16 +477,6 @@ Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
 std::vector<observe::GpuReading> Metrics::ReadGpus() const {
   if (gpu_ == nullptr) return {};
   return gpu_->Read();
-}
-
-service::LoadTotals SumLoads(const std::vector<std::shared_ptr<core::Model>>& models) {
-  service::LoadTotals totals;
-  for (const std::shared_ptr<core::Model>& model : models) {
-    totals.requests_in_flight += model->request_count();
-    const double oldest_seconds = SecondsSince(ReadLoad(*model).oldest_waiting_ns);
-    totals.queue_oldest_seconds = std::max(totals.queue_oldest_seconds, oldest_seconds);
-  }
-  return totals;
 }
 
 std::string Metrics::Page(const MetricsSources& sources) {
