@@ -19,6 +19,7 @@
 #include "grpc/frontend.h"
 #include "http/admin_handler.h"
 #include "http/api_handler.h"
+#include "http/origin.h"
 #include "http1/http_server.h"
 #include "net/connection_budget.h"
 #include "net/reactor.h"
@@ -41,9 +42,12 @@ http2::GrpcCompressionLevel ToNet(CompressionLevel level) {
   return http2::GrpcCompressionLevel::kNone;
 }
 
-net::TlsOptions ToNet(const SslOptions& ssl) {
+bool HasTls(const SslOptions& ssl) { return ssl.is_used || ssl.is_mutual; }
+
+net::TlsOptions ToNet(const SslOptions& ssl, net::TlsReloads& reloads) {
   net::TlsOptions options;
-  if (!ssl.is_used && !ssl.is_mutual) return options;
+  if (!HasTls(ssl)) return options;
+  options.reloads = &reloads;
   options.certificate_file = ssl.server_cert;
   options.key_file = ssl.server_key;
   if (ssl.is_mutual) options.client_roots_file = ssl.root_cert;
@@ -59,6 +63,13 @@ constexpr std::string_view kControlIsElsewhere =
 std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(time);
 }
+
+// Metrics are served whatever the other ports do.
+struct MetricsConnections {
+  base::Budget total{256};
+  base::Budget of_address;
+  net::ConnectionBudget budget{total, of_address};
+};
 
 // The console, on the listeners that have it.
 struct ConsoleServers {
@@ -90,10 +101,8 @@ struct Frontends::Parts {
   engine::Engine& engine;
   std::unique_ptr<access::Gate> gate;  // null: everybody may do everything
   net::ConnectionBudget connections;
-  // Metrics are served whatever the other ports do.
-  base::Budget metrics_total{256};
-  base::Budget metrics_of_address;
-  net::ConnectionBudget metrics_connections{metrics_total, metrics_of_address};
+  MetricsConnections metrics_connections;
+  net::TlsReloads tls_reloads;
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
   std::unique_ptr<openai::Handler> openai;
@@ -124,17 +133,18 @@ void Frontends::MakeConsole() {
   if (!options_.access.has_console || !(is_on_main || is_on_admin)) return;
   parts_->console = std::make_unique<ConsoleServers>(parts_->engine);
   ConsoleServers& console = *parts_->console;
-  const auto make = [&] {
+  const auto make = [&](const std::string& address) {
     return std::make_unique<console::ConsoleHandler>(
         console::ConsoleOptions{
             .gate = parts_->gate.get(),
             .restrictions = options_.http.restrictions,
+            .own_names = http::OwnNames(address, options_.http.cors.origins),
             .explain = [&engine = parts_->engine](
                            const std::string& model) { return ExplainModel(engine, model); }},
         parts_->engine, console.recorder, parts_->reactors.workers());
   };
-  if (is_on_main) console.main = make();
-  if (is_on_admin) console.admin = make();
+  if (is_on_main) console.main = make(options_.http.address);
+  if (is_on_admin) console.admin = make(AdminAddress(options_));
   console.recorder.Start();
 }
 
@@ -146,6 +156,7 @@ http::ApiOptions Frontends::MakeApiOptions() const {
                       .where = std::string(kControlIsElsewhere)},
           .forwarder = options_.http.forwarder,
           .cors = options_.http.cors,
+          .own_names = http::OwnNames(options_.http.address, options_.http.cors.origins),
           .stream_limits = {.most_waiting_bytes = options_.limits.stream_backlog_bytes},
           .budgets = &parts_->engine.budgets(),
           .openai = parts_->openai.get(),
@@ -180,7 +191,7 @@ base::Status Frontends::StartHttp() {
   options.listener.address = options_.http.address;
   options.listener.port = static_cast<uint16_t>(options_.http.port);
   options.listener.reuse_port = options_.http.reuse_port;
-  options.tls = ToNet(options_.http.ssl);
+  options.tls = ToNet(options_.http.ssl, parts_->tls_reloads);
   options.max_connection_age = options_.http.max_connection_age;
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
@@ -215,7 +226,7 @@ grpc::FrontendOptions Frontends::MakeGrpcOptions() const {
   options.max_concurrent_streams = options_.limits.requests;
   options.max_header_list_bytes = options_.limits.header_bytes;
   options.write_timeout = options_.limits.write_timeout;
-  options.tls = ToNet(grpc.ssl);
+  options.tls = ToNet(grpc.ssl, parts_->tls_reloads);
   options.min_message_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
@@ -241,14 +252,16 @@ base::Status Frontends::StartGrpc() {
 }
 
 base::Status Frontends::StartMetrics() {
+  const bool has_tls = HasTls(options_.http.ssl) || HasTls(options_.grpc.ssl);
   parts_->metrics_handler =
-      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine, parts_->gate.get());
+      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine, parts_->gate.get(),
+                                             has_tls ? &parts_->tls_reloads : nullptr);
   if (!options_.metrics.is_allowed) return base::OkStatus();
   const std::string address = MetricsAddress(options_);
   http1::HttpServerOptions options = HttpOptionsForAll();
   options.listener.address = address;
   options.listener.port = static_cast<uint16_t>(options_.metrics.port);
-  options.listener.budget = &parts_->metrics_connections;
+  options.listener.budget = &parts_->metrics_connections.budget;
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
   if (!server.ok()) return StartError("Metrics", server.status());
   parts_->metrics = std::move(server).value();
@@ -268,6 +281,7 @@ base::Status Frontends::StartAdmin() {
   }
   http::ApiOptions api = MakeApiOptions();
   api.control = {};
+  api.own_names = http::OwnNames(AdminAddress(options_), options_.http.cors.origins);
   api.elsewhere = parts_->console == nullptr ? nullptr : parts_->console->admin.get();
   parts_->admin_api = std::make_unique<http::ApiHandler>(std::move(api), parts_->reactors,
                                                          parts_->engine, parts_->rounds);
@@ -277,7 +291,7 @@ base::Status Frontends::StartAdmin() {
   http1::HttpServerOptions options = HttpOptionsForAll();
   options.listener.address = address;
   options.listener.port = static_cast<uint16_t>(AdminPort(options_));
-  options.tls = ToNet(options_.http.ssl);
+  options.tls = ToNet(options_.http.ssl, parts_->tls_reloads);
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->admin_handler);
   if (!server.ok()) return StartError("admin", server.status());
   parts_->admin = std::move(server).value();

@@ -30,6 +30,7 @@
 #include "engine/on_demand_models.h"
 #include "engine/traffic_director.h"
 #include "memory/gpus.h"
+#include "observe/custom_metrics.h"
 #include "observe/trace.h"
 #include "repoagent_host/agents.h"
 #include "repository/routed_store.h"
@@ -178,6 +179,10 @@ class Engine final : public service::Service, private core::Submitter {
   void Cancel(core::Request& request) override;
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
+  service::LoadTotals ReadLoadTotals() override { return SumLoads(life_cycle_.Models()); }
+  std::string PluginMetricsText(const std::string& family) override {
+    return observe::CustomFamilyText(family);
+  }
   std::vector<observe::GpuReading> ReadGpus() override { return metrics_.ReadGpus(); }
   observe::Tracing* tracing() override { return &tracing_; }
   // What clients may make the server hold; the frontends use their part of it.

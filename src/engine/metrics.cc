@@ -2,6 +2,7 @@
 // Names, descriptions and kinds follow Triton's core/src/metrics.cc and metric_model_reporter.cc.
 #include "engine/metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -337,6 +338,24 @@ void AddOnDemand(MetricsPage& page, const OnDemandCounts& counts) {
   }
 }
 
+// A family that has lines only while something is wrong. A repository may have thousands of models
+// that fail for one reason, and nereid_model_versions counts them all.
+void AddFailedVersions(MetricsPage& page, const ModelTable& table) {
+  constexpr size_t kMostFailed = 100;
+  page.StartFamily("nereid_model_load_failed",
+                   "The versions that could not be loaded, at most 100 of them", Kind::kGauge);
+  size_t count = 0;
+  for (const auto& [id, record] : table.models()) {
+    for (const auto& [version, state] : record->versions) {
+      if (state.state != VersionState::kUnavailable || state.reason == kUnloadedReason) continue;
+      if (count++ == kMostFailed) return;
+      observe::Labels labels = {{"model", id.name}, {"version", std::to_string(version)}};
+      if (!id.name_space.empty()) labels.emplace_back("namespace", id.name_space);
+      page.Add(observe::RenderLabels(std::move(labels)), 1);
+    }
+  }
+}
+
 // Whether the server and its models can be used, as /v2/health says; but backends are not asked,
 // which may take time.
 void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& rows) {
@@ -361,6 +380,7 @@ void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& 
     page.Add(observe::RenderLabels({{"state", std::string(StateName(state))}}),
              static_cast<double>(counts[state]));
   }
+  AddFailedVersions(page, sources.table);
   const bool is_ready = sources.is_live && sources.is_serving &&
                         (!sources.needs_models || (sources.table.all_ready() && can_all));
   page.StartFamily("nereid_server_live", "Whether no restart is needed", Kind::kGauge);
@@ -370,15 +390,17 @@ void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& 
   page.Add("", is_ready ? 1 : 0);
 }
 
-void ReadLoad(Row& row) {
+core::SchedulerLoad ReadLoad(core::Model& model) {
   // A version that is being torn down has nothing that waits.
-  if (!row.model->TryPin()) return;
-  const core::ModelHandle pin(*row.model);
-  const core::SchedulerLoad load = pin->scheduler().ReadLoad();
-  row.instance_count = load.instance_count;
+  if (!model.TryPin()) return {};
+  const core::ModelHandle pin(model);
+  return pin->scheduler().ReadLoad();
+}
+
+double SecondsSince(uint64_t since_ns) {
   const uint64_t now_ns = base::NowNs();
-  if (load.oldest_waiting_ns == 0 || load.oldest_waiting_ns > now_ns) return;
-  row.oldest_seconds = static_cast<double>(now_ns - load.oldest_waiting_ns) / 1e9;
+  if (since_ns == 0 || since_ns > now_ns) return 0;
+  return static_cast<double>(now_ns - since_ns) / 1e9;
 }
 
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
@@ -395,7 +417,9 @@ Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
     row.statistics = model->statistics().Read();
     row.is_caching = has_cache && model->config().caches_responses();
     row.load_seconds = load_seconds;
-    ReadLoad(row);
+    const core::SchedulerLoad load = ReadLoad(*row.model);
+    row.instance_count = load.instance_count;
+    row.oldest_seconds = SecondsSince(load.oldest_waiting_ns);
   }
   return rows;
 }
@@ -424,6 +448,16 @@ core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
     }
   }
   return options;
+}
+
+service::LoadTotals SumLoads(const std::vector<std::shared_ptr<core::Model>>& models) {
+  service::LoadTotals totals;
+  for (const std::shared_ptr<core::Model>& model : models) {
+    totals.requests_in_flight += model->request_count();
+    const double oldest_seconds = SecondsSince(ReadLoad(*model).oldest_waiting_ns);
+    totals.queue_oldest_seconds = std::max(totals.queue_oldest_seconds, oldest_seconds);
+  }
+  return totals;
 }
 
 Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)

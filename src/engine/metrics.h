@@ -18,6 +18,7 @@
 #include "memory/gpus.h"
 #include "observe/cpu_metrics.h"
 #include "observe/gpu_metrics.h"
+#include "service/service.h"
 
 namespace nereid::engine {
 
@@ -38,6 +39,10 @@ struct MetricsSources {
   bool needs_models = false;                               // it is ready only if its models are
   std::optional<OnDemandCounts> on_demand = std::nullopt;  // in that control mode
 };
+
+// Returns what the page says of the load of these models, in sum. Prints nothing, and reads of each
+// model a count and the head of its queue only.
+service::LoadTotals SumLoads(const std::vector<std::shared_ptr<core::Model>>& models);
 
 // Produces the metrics page. Thread-safe.
 class Metrics {

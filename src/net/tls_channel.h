@@ -97,6 +97,7 @@ class TlsContext {
   Stamp ReadStamp() const;
   base::Result<std::shared_ptr<SSL_CTX>> Load() const;
   void ReloadIfChanged();
+  void Count(bool is_good);
   static int SelectProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
                             const unsigned char* in, unsigned in_size, void* self);
 
@@ -106,6 +107,7 @@ class TlsContext {
   base::Mutex mutex_;
   std::shared_ptr<SSL_CTX> current_ NEREID_GUARDED_BY(mutex_);
   Stamp stamp_ NEREID_GUARDED_BY(mutex_);
+  bool is_stale_ NEREID_GUARDED_BY(mutex_) = false;  // the files were changed into faulty ones
 };
 
 }  // namespace nereid::net

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -179,6 +180,7 @@ void TlsContext::ReloadIfChanged() {
     stamp_ = stamp;
   }
   auto loaded = Load();
+  Count(loaded.ok());
   if (!loaded.ok()) {
     NEREID_LOG(kError, "the changed TLS files cannot be used, the old ones stay in use: {}",
                loaded.status().message());
@@ -187,6 +189,18 @@ void TlsContext::ReloadIfChanged() {
   NEREID_LOG(kInfo, "TLS certificate '{}' was read again", options_.certificate_file);
   base::MutexLock lock(mutex_);
   current_ = std::move(loaded).value();
+}
+
+void TlsContext::Count(bool is_good) {
+  bool was_stale = false;
+  {
+    base::MutexLock lock(mutex_);
+    was_stale = std::exchange(is_stale_, !is_good);
+  }
+  if (options_.reloads == nullptr) return;
+  (is_good ? options_.reloads->successes : options_.reloads->failures).fetch_add(1);
+  if (was_stale && is_good) options_.reloads->stale_listeners.fetch_sub(1);
+  if (!was_stale && !is_good) options_.reloads->stale_listeners.fetch_add(1);
 }
 
 std::unique_ptr<TlsChannel> TlsContext::NewChannel(int socket) {

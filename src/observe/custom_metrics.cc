@@ -157,4 +157,18 @@ void AddCustomMetrics(MetricsPage& page) {
   for (const auto& family : families) family->AddTo(page);
 }
 
+std::string CustomFamilyText(const std::string& name) {
+  std::shared_ptr<CustomFamily> family;
+  {
+    Registry& registry = TheRegistry();
+    base::MutexLock lock(registry.mutex);
+    const auto known = registry.families.find(name);
+    if (known != registry.families.end()) family = known->second.lock();
+  }
+  if (family == nullptr) return {};
+  MetricsPage page;
+  family->AddTo(page);
+  return page.Take();
+}
+
 }  // namespace nereid::observe

@@ -79,4 +79,8 @@ class CustomFamily {
 // Prints every family of the process, because the calls of the C API do not name a server.
 void AddCustomMetrics(MetricsPage& page);
 
+// Returns what AddCustomMetrics prints of the family of that name; empty if there is none. Costs
+// nothing for other families.
+std::string CustomFamilyText(const std::string& name);
+
 }  // namespace nereid::observe

@@ -29,6 +29,20 @@ TEST(CustomMetrics, EqualLabelsAreOneSeriesAsLongAsItHasAHolder) {
   EXPECT_EQ(Page(), "");
 }
 
+TEST(CustomMetrics, TheTextOfAFamilyIsItsPartOfThePage) {
+  EXPECT_EQ(CustomFamilyText("wanted"), "");
+  auto wanted = *CustomFamily::Create(MetricKind::kGauge, "wanted", "Help");
+  const auto other = *CustomFamily::Create(MetricKind::kGauge, "wanted_not", "Help");
+  const auto series = *wanted->Add({{"a", "1"}}, {});
+  const auto others = *other->Add({{"a", "1"}}, {});
+  EXPECT_TRUE(series->Set(2).ok());
+  EXPECT_EQ(CustomFamilyText("wanted"),
+            "# HELP wanted Help\n# TYPE wanted gauge\nwanted{a=\"1\"} 2\n");
+  EXPECT_NE(Page().find(CustomFamilyText("wanted")), std::string::npos);
+  wanted.reset();
+  EXPECT_EQ(CustomFamilyText("wanted"), "");
+}
+
 TEST(CustomMetrics, FamiliesOfOneNameAreOneAndHaveOneKind) {
   const auto first = *CustomFamily::Create(MetricKind::kGauge, "custom_gauge", "Help");
   EXPECT_EQ(first, *CustomFamily::Create(MetricKind::kGauge, "custom_gauge", "Other"));

@@ -82,6 +82,12 @@ struct ModelLoad {
   core::LoadCounts counts;
 };
 
+// How busy all models together are, for balancers that ask with every request.
+struct LoadTotals {
+  uint64_t requests_in_flight = 0;  // from clients, arrived and not answered
+  double queue_oldest_seconds = 0;  // how long the request that has waited longest waits
+};
+
 // One of the things that health depends on.
 struct HealthCheck {
   std::string name;
@@ -168,6 +174,11 @@ class Service {
 
   // Returns the metrics page in Prometheus text format.
   virtual std::string MetricsText() = 0;
+  // Return parts of it for a small part of its costs: totals over the families
+  // nereid_model_requests_in_flight and nereid_queue_oldest_seconds, and the lines of a family of
+  // plug-ins, empty if there is none.
+  virtual LoadTotals ReadLoadTotals() { return {}; }
+  virtual std::string PluginMetricsText(const std::string& /*family*/) { return {}; }
   // Returns what the GPUs of the machine say of themselves; nothing if there are none, or if their
   // metrics are off.
   virtual std::vector<observe::GpuReading> ReadGpus() { return {}; }

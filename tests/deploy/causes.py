@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import resource
+import socket
 import threading
 
 import scene
@@ -218,6 +219,24 @@ def a_certificate_is_old(s):
 
 
 @contextlib.contextmanager
+def a_key_cannot_be_used(s):
+    """The server looks at its files when somebody connects."""
+    server, key = s.servers["troubled"], s.troubled_certificate.key
+    host, port = server.grpc.rsplit(":", 1)
+
+    def files_are_good():
+        socket.create_connection((host, int(port)), timeout=10).close()
+        return server.scrape()[("nereid_tls_files_good", "")] == 1
+
+    before = key.read_text()
+    key.write_text("no key")
+    servers.wait_until(lambda: not files_are_good(), "a server that cannot use its key")
+    yield
+    key.write_text(before)
+    servers.wait_until(files_are_good, "a server that uses its key")
+
+
+@contextlib.contextmanager
 def no_server_is_known(s):
     s.prometheus.set_targets("nereid", [])
     yield
@@ -247,6 +266,7 @@ PLAIN = {
     the_file_of_keys_is_faulty: {"NereidKeyFileBad"},
     somebody_asks_for_what_is_denied: {"NereidAccessDenied"},
     a_certificate_is_old: {"NereidCertificateExpires"},
+    a_key_cannot_be_used: {"NereidCertificateBad"},
     the_machine_has_no_memory_left: {"NereidMemoryNearlyUsed"},
     an_execution_does_not_end: {
         "NereidStuck", "NereidNotReady", "NereidModelNotReady", "NereidQueueStalled", "NereidBudgetNearlyUsed",

@@ -195,6 +195,7 @@ class Scene:
         self.write_keys()
         self.authority = certificates.make(self.folder, "authority")
         self.certificate = certificates.make(self.folder, "server", self.authority, days=100)
+        self.troubled_certificate = certificates.make(self.folder, "troubled", self.authority, days=100)
         self.exporter_port = servers.free_ports(1)[0]
         self.servers = {}
         self.load = self.balancer = self.exporter = self.prometheus = None
@@ -239,6 +240,8 @@ class Scene:
         self.start(
             "troubled", troubled, "--watchdog-execution-secs=1", "--metrics-interval-ms=100",
             f"--max-connections={CONNECTIONS}", "--max-connections-per-address=1000",
+            "--grpc-use-ssl=true", f"--grpc-server-cert={self.troubled_certificate.cert}",
+            f"--grpc-server-key={self.troubled_certificate.key}",
             before=self.machine.before)  # fmt: skip
         self.start(
             "demand", self.folder / "demand", "--model-control-mode=ondemand", f"--model-memory-budget={GIB}",

@@ -108,6 +108,28 @@ def test_preflights_are_granted_to_allowed_pages_only(start_server, repository):
         assert cors_of(reply) == {}
 
 
+@pytest.mark.parametrize("path", ["/ui/api/log", "/ui/api/traces", "/ui/api/models/m/sequences"])
+def test_the_console_says_under_which_names_it_tells_of_requests(start_server, repository, path):
+    def under(server, host):
+        with wire.Connection(server) as connection:
+            connection.send(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            return connection.receive()
+
+    server = start_server(repository)
+    reply = under(server, "app.example.com:8000")
+    assert reply.status == 403
+    error = reply.json()["error"]
+    assert "not under 'app.example.com:8000'" in error and "DNS rebinding" in error
+    assert "--api-keys" in error and "--http-cors-allow-origin" in error and "IP address" in error
+    assert under(server, "10.0.0.1").status != 403
+    # A name that the operator gave the server is no stranger's; "*" is no name.
+    named = start_server(repository, args=[f"--http-cors-allow-origin={PAGE}"])
+    assert under(named, "app.example.com:8000").status != 403
+    assert under(named, "other.example.com").status == 403
+    any_page = start_server(repository, args=["--http-cors-allow-origin=*"])
+    assert under(any_page, "app.example.com").status == 403
+
+
 def test_any_page_when_asked_for(start_server, repository):
     server = start_server(repository, args=["--http-cors-allow-origin=*"])
     reply = wire.request(server, "POST", POSTS[0], BODY, {"Origin": PAGE})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from harness import models
+from harness import models, python_models, wire
 from harness import server as servers
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -70,9 +70,9 @@ def trailers(call):
     return dict(call.trailing_metadata())
 
 
-def report(server, folder, rpc, count=1):
+def report(server, folder, rpc, count=1, model="m"):
     """The named metrics of the report that a call gets. Asked by curl: grpcio keeps the report for its balancing."""
-    message = request().SerializeToString()
+    message = request(model).SerializeToString()
     (folder / "messages").write_bytes((struct.pack(">BI", 0, len(message)) + message) * count)
     given = ["content-type: application/grpc", "te: trailers", f"{FORMAT}: bin"]
     command = ["curl", "-sS", "--http2-prior-knowledge", "-D-", "-o", folder / "responses"]
@@ -99,6 +99,42 @@ def test_who_asks_for_nothing_or_for_what_is_not_there_gets_nothing(stub, wanted
 
 def test_a_stream_gets_the_report_at_its_end(server, tmp_path):
     assert "queue_oldest_seconds" in report(server, tmp_path, "ModelStreamInfer", count=2)
+
+
+CACHED = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.family = pb_utils.MetricFamily(
+            "nv_trt_llm_kv_cache_block_metrics", "blocks of the cache", pb_utils.MetricFamily.GAUGE)
+        self.values = []
+        for kind, value in (("used", 5), ("max", 10), ("tokens_per", 64)):
+            metric = self.family.Metric(labels={"kv_cache_block_type": kind, "model": "cached"})
+            metric.set(value)
+            self.values.append(metric)
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", r.inputs()[0].as_numpy())]) for r in requests]
+"""
+
+
+def test_the_report_of_a_language_model_is_the_same_over_both_protocols(start_server, tmp_path):
+    repository = tmp_path / "models"
+    python_models.write(repository, "cached", CACHED, dims=(2,))
+    server = python_models.start(start_server, repository)
+    texts = {
+        "text": "TEXT named_metrics.kv_cache_utilization=0.500000, named_metrics.max_token_capacity=640",
+        "json": 'JSON {"named_metrics":{"kv_cache_utilization":0.5,"max_token_capacity":640}}',
+    }
+    with grpc.insecure_channel(server.grpc) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        for wanted, text in texts.items():
+            _, call = stub.ModelInfer.with_call(request("cached"), metadata=[(FORMAT, wanted)])
+            assert trailers(call)["endpoint-load-metrics"] == text
+            body = '{"INPUT0": [1, 2]}'
+            reply = wire.request(server, "POST", "/v2/models/cached/generate", body, {FORMAT: wanted})
+            assert reply.status == 200 and reply.headers["endpoint-load-metrics"] == text
+    named = report(server, tmp_path, "ModelInfer", model="cached")
+    assert named["kv_cache_utilization"] == 0.5 and named["max_token_capacity"] == 640
+    assert named["requests_in_flight"] == 1  # this one
 
 
 def test_clients_of_grpc_understand_the_report(stub):

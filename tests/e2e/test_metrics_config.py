@@ -140,9 +140,22 @@ def test_the_page_says_who_is_ready(start_server, tmp_path):
     assert values(server, "nereid_model_versions") == {
         'state="READY"': 1, 'state="LOADING"': 0, 'state="UNLOADING"': 0, 'state="UNAVAILABLE"': 1}
     assert values(server, "nereid_model_ready") == {'model="good",version="1"': 1}
+    assert values(server, "nereid_model_load_failed") == {'model="bad",version="1"': 1}
     assert values(server, "nereid_server_live") == {"": 1}
     assert values(server, "nereid_server_ready") == {"": 0}
     assert not server.is_ready()
+
+
+def test_failed_versions_are_named_up_to_a_hundred_and_counted_beyond(start_server, tmp_path):
+    repository = tmp_path / "m"
+    for i in range(103):
+        models.write_model(repository, f"bad{i:03}", models.identity_config("FP32", [-1]).replace('"identity"', '"nobody"'))
+    server = start_server(repository, args=["--exit-on-error=false"], wait=False)
+    servers.wait_until(server.is_live, "a server that is live")
+    servers.wait_until(lambda: values(server, "nereid_model_versions")['state="UNAVAILABLE"'] == 103, "failed loads")
+    named = values(server, "nereid_model_load_failed")
+    assert len(named) == 100 and set(named.values()) == {1}
+    assert 'model="bad000",version="1"' in named
 
 
 def test_what_was_unloaded_does_not_count_as_failed(start_server, tmp_path):

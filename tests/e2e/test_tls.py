@@ -6,10 +6,12 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
 import subprocess
+import urllib.request
 
 import gevent.ssl
 import grpc
@@ -409,6 +411,17 @@ def replace(certificate, by):
         os.replace(f"{old}.new", old)
 
 
+def tls_metrics(server, grpc_client=None):
+    """Whether all files are in use, and how many reloads went well and did not; after a look of the gRPC port."""
+    if grpc_client is not None:
+        with tritonclient.grpc.InferenceServerClient(server.grpc, **grpc_client) as client:
+            assert client.is_server_live()
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=10) as reply:
+        text = reply.read().decode()
+    names = ["files_good", 'reloads_total{result="success"}', 'reloads_total{result="failure"}']
+    return tuple(int(re.search(rf"^nereid_tls_{re.escape(name)} (\d+)$", text, re.M).group(1)) for name in names)
+
+
 def test_changed_certificates_are_taken_up(require_server, model_repository, authority, context, tmp_path):
     certificate = certificates.make(tmp_path, "first", authority)
     other = certificates.make(tmp_path, "second", authority)
@@ -419,8 +432,11 @@ def test_changed_certificates_are_taken_up(require_server, model_repository, aut
             server.grpc, **grpc_options(authority)
         ) as old_grpc:
             assert old_grpc.is_server_live()
+            assert tls_metrics(server) == (1, 0, 0)
             replace(certificate, other)
             servers.wait_until(lambda: common_name(server, context) == "second", "the new certificate")
+            good, successes, _ = tls_metrics(server)
+            assert good == 1 and successes >= 1
 
             # A key that does not belong to the certificate, and no key at all.
             shutil.copy(third.key, certificate.key)
@@ -430,9 +446,12 @@ def test_changed_certificates_are_taken_up(require_server, model_repository, aut
             certificate.cert.write_text("nonsense")
             servers.wait_until(lambda: common_name(server, context) == "second"
                                and server.log.count("the old ones stay in use") >= 2, "the log")  # fmt: skip
+            good, _, failures = tls_metrics(server)
+            assert good == 0 and failures == server.log.count("the old ones stay in use")
 
             replace(certificate, third)
             servers.wait_until(lambda: common_name(server, context) == "third", "the third certificate")
+            servers.wait_until(lambda: tls_metrics(server, grpc_options(authority))[0] == 1, "files in use everywhere")
             # Connections live on.
             assert old.request("GET", "/v2").status == 200
             assert old_grpc.is_server_live()

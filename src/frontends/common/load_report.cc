@@ -12,16 +12,16 @@
 namespace nereid::common {
 namespace {
 
-constexpr std::string_view kCacheFamily = "nv_trt_llm_kv_cache_block_metrics{";
-
-// Calls take(value) for the lines that begin with `family` and have `label` before their value.
-template <typename Take>
-void ReadValues(std::string_view metrics, std::string_view family, std::string_view label,
-                const Take& take) {
-  while (!metrics.empty()) {
-    const std::string_view line = metrics.substr(0, metrics.find('\n'));
-    metrics.remove_prefix(std::min(metrics.size(), line.size() + 1));
-    if (!line.starts_with(family)) continue;
+// Returns the last value of kKeyValueCacheFamily with that kv_cache_block_type; nothing if there is
+// none.
+std::optional<double> FindCacheValue(std::string_view lines, std::string_view type) {
+  const std::string start = std::string(kKeyValueCacheFamily) + "{";
+  const std::string label = "kv_cache_block_type=\"" + std::string(type) + "\"";
+  std::optional<double> found;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    if (!line.starts_with(start)) continue;
     const size_t end = line.rfind("} ");
     if (end == std::string_view::npos ||
         line.substr(0, end).find(label) == std::string_view::npos) {
@@ -30,15 +30,8 @@ void ReadValues(std::string_view metrics, std::string_view family, std::string_v
     const std::string_view text = line.substr(end + 2);
     double value = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec == std::errc() && std::isfinite(value) && value >= 0) take(value);
+    if (result.ec == std::errc() && std::isfinite(value) && value >= 0) found = value;
   }
-}
-
-// Returns the last value of the family with that kv_cache_block_type; nothing if there is none.
-std::optional<double> FindCacheValue(std::string_view metrics, std::string_view type) {
-  const std::string label = "kv_cache_block_type=\"" + std::string(type) + "\"";
-  std::optional<double> found;
-  ReadValues(metrics, kCacheFamily, label, [&found](double value) { found = value; });
   return found;
 }
 
@@ -48,10 +41,10 @@ struct CacheLoad {
   uint64_t token_capacity = 0;
 };
 
-std::optional<CacheLoad> ReadCacheLoad(std::string_view metrics) {
-  const auto used = FindCacheValue(metrics, "used");
-  const auto most = FindCacheValue(metrics, "max");
-  const auto tokens = FindCacheValue(metrics, "tokens_per");
+std::optional<CacheLoad> ReadCacheLoad(std::string_view lines) {
+  const auto used = FindCacheValue(lines, "used");
+  const auto most = FindCacheValue(lines, "max");
+  const auto tokens = FindCacheValue(lines, "tokens_per");
   if (!used || !most || !tokens) return std::nullopt;
   const double capacity = *most * *tokens;
   return CacheLoad{
@@ -77,9 +70,9 @@ void AppendNamedMetric(std::string& message, std::string_view name, double value
 
 }  // namespace
 
-std::string LoadText(std::string_view format, std::string_view metrics) {
+std::string LoadText(std::string_view format, std::string_view cache_lines) {
   if (format != "json" && format != "text") return {};
-  const std::optional<CacheLoad> load = ReadCacheLoad(metrics);
+  const std::optional<CacheLoad> load = ReadCacheLoad(cache_lines);
   if (!load) return {};
   if (format == "text") {
     return "TEXT named_metrics.kv_cache_utilization=" + std::to_string(load->utilization) +
@@ -92,21 +85,24 @@ std::string LoadText(std::string_view format, std::string_view metrics) {
   return text + "}}";
 }
 
-std::string LoadMessage(std::string_view metrics) {
+std::string LoadMessage(const service::LoadTotals& totals, std::string_view cache_lines) {
   std::string message;
-  double in_flight = 0;
-  double oldest_s = 0;
-  ReadValues(metrics, "nereid_model_requests_in_flight{", {},
-             [&in_flight](double value) { in_flight += value; });
-  ReadValues(metrics, "nereid_queue_oldest_seconds{", {},
-             [&oldest_s](double value) { oldest_s = std::max(oldest_s, value); });
-  AppendNamedMetric(message, "requests_in_flight", in_flight);
-  AppendNamedMetric(message, "queue_oldest_seconds", oldest_s);
-  if (const std::optional<CacheLoad> load = ReadCacheLoad(metrics)) {
+  AppendNamedMetric(message, "requests_in_flight", static_cast<double>(totals.requests_in_flight));
+  AppendNamedMetric(message, "queue_oldest_seconds", totals.queue_oldest_seconds);
+  if (const std::optional<CacheLoad> load = ReadCacheLoad(cache_lines)) {
     AppendNamedMetric(message, "kv_cache_utilization", load->utilization);
     AppendNamedMetric(message, "max_token_capacity", static_cast<double>(load->token_capacity));
   }
   return message;
+}
+
+std::string ReadLoadText(std::string_view format, service::Service& service) {
+  if (format != "json" && format != "text") return {};
+  return LoadText(format, service.PluginMetricsText(kKeyValueCacheFamily));
+}
+
+std::string ReadLoadMessage(service::Service& service) {
+  return LoadMessage(service.ReadLoadTotals(), service.PluginMetricsText(kKeyValueCacheFamily));
 }
 
 }  // namespace nereid::common

@@ -12,7 +12,7 @@
 namespace nereid::common {
 namespace {
 
-constexpr std::string_view kCachePage =
+constexpr std::string_view kCacheLines =
     "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"used\",model=\"m\"} 5\n"
     "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\",model=\"m\"} 10\n"
     "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"tokens_per\",model=\"m\"} 64\n";
@@ -36,25 +36,21 @@ std::map<std::string, double> NamedMetrics(std::string_view message) {
 
 TEST(LoadText, IsEmptyWithoutACache) {
   EXPECT_EQ(LoadText("json", "nereid_model_requests_in_flight{model=\"m\"} 2\n"), "");
-  EXPECT_EQ(LoadText("bin", kCachePage), "");
-  EXPECT_EQ(LoadText("text", kCachePage),
+  EXPECT_EQ(LoadText("bin", kCacheLines), "");
+  EXPECT_EQ(LoadText("text", kCacheLines),
             "TEXT named_metrics.kv_cache_utilization=0.500000, "
             "named_metrics.max_token_capacity=640");
 }
 
-TEST(LoadMessage, SumsOverModels) {
+TEST(LoadMessage, HasTheTotalsOfAllModels) {
   const std::map<std::string, double> metrics =
-      NamedMetrics(LoadMessage("# HELP nereid_model_requests_in_flight x\n"
-                               "nereid_model_requests_in_flight{model=\"a\",version=\"1\"} 2\n"
-                               "nereid_model_requests_in_flight{model=\"b\",version=\"1\"} 3\n"
-                               "nereid_queue_oldest_seconds{model=\"a\",version=\"1\"} 0.25\n"
-                               "nereid_queue_oldest_seconds{model=\"b\",version=\"1\"} 0.125\n"));
+      NamedMetrics(LoadMessage({.requests_in_flight = 5, .queue_oldest_seconds = 0.25}, ""));
   EXPECT_EQ(metrics, (std::map<std::string, double>{{"requests_in_flight", 5},
                                                     {"queue_oldest_seconds", 0.25}}));
 }
 
 TEST(LoadMessage, HasTheCacheOfALanguageModel) {
-  const std::map<std::string, double> metrics = NamedMetrics(LoadMessage(kCachePage));
+  const std::map<std::string, double> metrics = NamedMetrics(LoadMessage({}, kCacheLines));
   EXPECT_EQ(metrics.at("kv_cache_utilization"), 0.5);
   EXPECT_EQ(metrics.at("max_token_capacity"), 640);
 }

@@ -65,6 +65,10 @@ class VisibleModels final : public service::Service {
   void Cancel(core::Request& request) override { service_.Cancel(request); }
   memory::RegionTable& regions() override { return service_.regions(); }
   std::string MetricsText() override { return service_.MetricsText(); }
+  service::LoadTotals ReadLoadTotals() override { return service_.ReadLoadTotals(); }
+  std::string PluginMetricsText(const std::string& family) override {
+    return service_.PluginMetricsText(family);
+  }
   observe::Tracing* tracing() override { return service_.tracing(); }
 
  private:

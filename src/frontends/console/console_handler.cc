@@ -173,7 +173,8 @@ bool ConsoleHandler::Admit(HttpExchangePtr& exchange, const DataRoute& route) co
     }
   }
   if (access::IsControl(route.scope)) {
-    const std::string reason = http::RefusePublicHost(exchange->head(), options_.gate != nullptr);
+    const std::string reason =
+        http::RefusePublicHost(exchange->head(), options_.gate != nullptr, options_.own_names);
     if (!reason.empty()) {
       Refuse(std::move(exchange), 403, reason);
       return false;

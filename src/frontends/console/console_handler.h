@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "access/gate.h"
 #include "access/scope.h"
@@ -30,6 +31,7 @@ struct ConsoleOptions {
   access::Gate* gate = nullptr;
   // The routes that need a header.
   common::Restrictions restrictions;
+  std::vector<std::string> own_names = {};  // http::OwnNames
   std::span<const Asset> assets = Assets();
   // Returns, as JSON, where each value of a loaded model's configuration comes from. May block.
   // Empty: nobody knows.

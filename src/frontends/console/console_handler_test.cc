@@ -72,6 +72,7 @@ class ConsoleTest : public testing::Test {
     handler_ = std::make_unique<ConsoleHandler>(
         ConsoleOptions{.gate = gate_.get(),
                        .restrictions = restrictions,
+                       .own_names = {"server.example.com"},
                        .assets = files_,
                        .explain = [](const std::string& model) -> base::Result<std::string> {
                          if (model == "m") return std::string("{}");
@@ -190,7 +191,10 @@ TEST_F(ConsoleTest, TellsOfSingleRequestsUnderPrivateNamesOnly) {
     const Reply reply = client_->Read();
     EXPECT_EQ(reply.status, 403) << path;
     EXPECT_NE(reply.body.find("not under 'a.example.com'"), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find("--http-cors-allow-origin"), std::string::npos) << reply.body;
   }
+  client_->Send("GET /ui/api/log HTTP/1.1\r\nHost: Server.example.com:8000\r\n\r\n");
+  EXPECT_EQ(client_->Read().status, 200);
 }
 
 TEST_F(ConsoleTest, SendsTraces) {

@@ -54,10 +54,10 @@ http2::GrpcTrailers LoadTrailers(const CallContext& context, const http2::GrpcCa
   http2::GrpcTrailers trailers;
   if (format == "bin") {
     std::string text;
-    common::AppendBase64(text, common::LoadMessage(context.service.MetricsText()));
+    common::AppendBase64(text, common::ReadLoadMessage(context.service));
     trailers.emplace_back(common::kBinaryLoadHeader, std::move(text));
   } else if (format == "json" || format == "text") {
-    std::string text = common::LoadText(format, context.service.MetricsText());
+    std::string text = common::ReadLoadText(format, context.service);
     if (!text.empty()) trailers.emplace_back(common::kLoadHeader, std::move(text));
   }
   return trailers;

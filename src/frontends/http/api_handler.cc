@@ -182,7 +182,7 @@ bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
 bool ApiHandler::AdmitOrigin(HttpExchangePtr& exchange) const {
   const http1::HttpHead& head = exchange->head();
   if (cors_ && !cors_->ReplyLines(head).empty()) return true;
-  const std::string reason = RefuseOrigin(head, options_.gate != nullptr);
+  const std::string reason = RefuseOrigin(head, options_.gate != nullptr, options_.own_names);
   if (reason.empty()) return true;
   RespondJson(std::move(exchange), 403, common::JsonError(reason));
   return false;
@@ -556,14 +556,29 @@ void RespondText(HttpExchangePtr exchange, std::string_view text, std::string_vi
                                               .text = text});
 }
 
+void AddTlsMetrics(observe::MetricsPage& page, const net::TlsReloads& reloads) {
+  using Kind = observe::MetricsPage::Kind;
+  const auto add = [&page](const char* result, uint64_t count) {
+    page.Add(observe::RenderLabels({{"result", result}}), static_cast<double>(count));
+  };
+  page.StartFamily("nereid_tls_reloads_total",
+                   "Number of times a listener read its changed TLS files, by result",
+                   Kind::kCounter);
+  add("success", reloads.successes.load());
+  add("failure", reloads.failures.load());
+  page.StartFamily("nereid_tls_files_good",
+                   "Whether the TLS files of all listeners, as last seen, are the ones in use",
+                   Kind::kGauge);
+  page.Add("", reloads.stale_listeners.load() == 0 ? 1 : 0);
+}
+
 }  // namespace
 
 std::string MetricsHandler::Text() const {
-  std::string text = service_.MetricsText();
-  if (gate_ == nullptr) return text;
   observe::MetricsPage page;
-  gate_->AddMetrics(page);
-  return text + page.text();
+  if (gate_ != nullptr) gate_->AddMetrics(page);
+  if (tls_ != nullptr) AddTlsMetrics(page, *tls_);
+  return service_.MetricsText() + page.text();
 }
 
 void MetricsHandler::Handle(HttpExchangePtr exchange) {

@@ -43,6 +43,7 @@ struct ApiOptions {
   // Which headers become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   CorsOptions cors;
+  std::vector<std::string> own_names = {};  // OwnNames
   StreamLimits stream_limits;
   // The budgets of which requests take their part; null: no limits. Outlives all requests.
   core::Budgets* budgets = nullptr;
@@ -143,9 +144,10 @@ class ApiHandler final : public JsonHandler {
 // and `pool`, on which the server runs, outlive it.
 class MetricsHandler final : public JsonHandler {
  public:
-  // `gate` may be null, and outlives the handler.
-  MetricsHandler(net::ReactorPool& pool, service::Service& service, access::Gate* gate = nullptr)
-      : workers_(pool.workers()), service_(service), gate_(gate) {}
+  // `gate` and `tls`, which is null for a server without TLS, may be null and outlive the handler.
+  MetricsHandler(net::ReactorPool& pool, service::Service& service, access::Gate* gate = nullptr,
+                 const net::TlsReloads* tls = nullptr)
+      : workers_(pool.workers()), service_(service), gate_(gate), tls_(tls) {}
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
@@ -154,6 +156,7 @@ class MetricsHandler final : public JsonHandler {
 
   service::Service& service_;
   access::Gate* const gate_;
+  const net::TlsReloads* const tls_;
 };
 
 }  // namespace nereid::http

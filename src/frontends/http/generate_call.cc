@@ -177,7 +177,7 @@ void GenerateCall::CancelRequest() {
 
 std::string GenerateCall::LoadHeader() const {
   const std::string_view format = exchange_->head().Header(common::kLoadFormatHeader);
-  return format.empty() ? std::string() : MakeLoadHeader(format, service_->MetricsText());
+  return format.empty() ? std::string() : MakeLoadHeader(format, *service_);
 }
 
 void GenerateCall::OnRequestReleased(core::Request& /*request*/) {

@@ -183,19 +183,21 @@ TEST_F(ReadGenerateTest, WritesOutputsBesideTheFieldsOfTheRequest) {
 }
 
 TEST(LoadHeader, ComesFromTheMetricsOfTheCache) {
-  constexpr std::string_view kMetrics =
+  FakeService service(MakeModel({DataType::kFp32}));
+  service.plugin_metrics =
       "# TYPE nv_trt_llm_kv_cache_block_metrics gauge\n"
       "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"used\",model=\"m\"} 5\n"
       "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\",model=\"m\"} 10\n"
       "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"tokens_per\",model=\"m\"} 64\n";
-  EXPECT_EQ(MakeLoadHeader("text", kMetrics),
+  EXPECT_EQ(MakeLoadHeader("text", service),
             "endpoint-load-metrics: TEXT named_metrics.kv_cache_utilization=0.500000, "
             "named_metrics.max_token_capacity=640\r\n");
-  EXPECT_EQ(MakeLoadHeader("json", kMetrics),
+  EXPECT_EQ(MakeLoadHeader("json", service),
             "endpoint-load-metrics: JSON {\"named_metrics\":{\"kv_cache_utilization\":0.5,"
             "\"max_token_capacity\":640}}\r\n");
-  EXPECT_EQ(MakeLoadHeader("xml", kMetrics), "");
-  EXPECT_EQ(MakeLoadHeader("text", "nv_x 1\n"), "");
+  EXPECT_EQ(MakeLoadHeader("xml", service), "");
+  service.plugin_metrics.clear();
+  EXPECT_EQ(MakeLoadHeader("text", service), "");
 }
 
 // A decoupled model whose requests the test keeps, to respond to them.

@@ -5,8 +5,8 @@
 
 namespace nereid::http {
 
-std::string MakeLoadHeader(std::string_view format, std::string_view metrics) {
-  const std::string text = common::LoadText(format, metrics);
+std::string MakeLoadHeader(std::string_view format, service::Service& service) {
+  const std::string text = common::ReadLoadText(format, service);
   return text.empty() ? text : std::string(common::kLoadHeader) + ": " + text + "\r\n";
 }
 

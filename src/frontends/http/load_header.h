@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "service/service.h"
+
 namespace nereid::http {
 
-// Returns the complete header line; empty if the page lacks these metrics or the format is unknown.
-std::string MakeLoadHeader(std::string_view format, std::string_view metrics);
+// Returns the complete header line; empty if there are no such metrics or the format is unknown.
+std::string MakeLoadHeader(std::string_view format, service::Service& service);
 
 }  // namespace nereid::http

@@ -15,17 +15,23 @@ std::string_view AuthorityOf(std::string_view origin) {
   return at == std::string_view::npos ? std::string_view() : origin.substr(at + kSchemeEnd.size());
 }
 
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
 // Compares names of hosts, whose case does not count.
 bool SameText(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return std::ranges::equal(a, b, {}, Lower, Lower);
+}
+
+// Returns the host of "host:port".
+std::string_view HostOf(std::string_view authority) {
+  return authority.substr(0, authority.find(':'));
 }
 
 // Returns whether the host of "host:port" cannot be a public name: it is an address, a name without
 // a dot, or one of this machine.
 bool IsPrivateName(std::string_view authority) {
   if (authority.starts_with('[')) return true;
-  const std::string_view host = authority.substr(0, authority.find(':'));
+  const std::string_view host = HostOf(authority);
   const size_t dot = host.rfind('.');
   if (dot == std::string_view::npos) return true;
   const std::string_view end = host.substr(dot + 1);
@@ -34,9 +40,31 @@ bool IsPrivateName(std::string_view authority) {
          (!end.empty() && std::ranges::all_of(end, [](char c) { return c >= '0' && c <= '9'; }));
 }
 
+// Whether "host:port" can only lead to this server, or to where nobody else decides.
+bool IsTrusted(std::string_view authority, const std::vector<std::string>& own_names) {
+  return IsPrivateName(authority) ||
+         std::ranges::any_of(own_names, [host = HostOf(authority)](const std::string& name) {
+           return SameText(name, host);
+         });
+}
+
 }  // namespace
 
-std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys) {
+std::vector<std::string> OwnNames(std::string_view address,
+                                  const std::vector<std::string>& origins) {
+  std::vector<std::string> names;
+  const auto add = [&names](std::string_view authority) {
+    if (authority.empty() || IsPrivateName(authority)) return;
+    std::string& name = names.emplace_back(HostOf(authority));
+    std::ranges::transform(name, name.begin(), Lower);
+  };
+  add(address);
+  for (const std::string& origin : origins) add(AuthorityOf(origin));
+  return names;
+}
+
+std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys,
+                         const std::vector<std::string>& own_names) {
   const std::string_view origin = head.Header("Origin");
   // What the browser itself knows of the page and of this server; sent over TLS and to this machine
   // only.
@@ -49,7 +77,7 @@ std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys) {
     return "a page of another site (" + std::string(origin.empty() ? site : origin) +
            ") may not change this server; --http-cors-allow-origin permits pages of an origin";
   }
-  if (!asks_for_keys && !origin.empty() && !IsPrivateName(authority)) {
+  if (!asks_for_keys && !origin.empty() && !IsTrusted(authority, own_names)) {
     return "without --api-keys, pages may change this server only if they were loaded from an "
            "address or a name without dots, and not from '" +
            std::string(authority) + "'; --http-cors-allow-origin permits pages of an origin";
@@ -57,12 +85,16 @@ std::string RefuseOrigin(const http1::HttpHead& head, bool asks_for_keys) {
   return {};
 }
 
-std::string RefusePublicHost(const http1::HttpHead& head, bool asks_for_keys) {
+std::string RefusePublicHost(const http1::HttpHead& head, bool asks_for_keys,
+                             const std::vector<std::string>& own_names) {
   const std::string_view host = head.Header("Host");
-  if (asks_for_keys || IsPrivateName(host)) return {};
-  return "without --api-keys, this is shown only under an address or a name without dots, and not "
-         "under '" +
-         std::string(host) + "'";
+  if (asks_for_keys || IsTrusted(host, own_names)) return {};
+  return "without --api-keys, this is shown only under an address, a name without dots or a name "
+         "that the server was started with, and not under '" +
+         std::string(host) +
+         "': whoever owns a public name could let it point to this server (DNS rebinding). Open "
+         "the page under the server's IP address, or start the server with --api-keys=FILE, or "
+         "with --http-cors-allow-origin and the origin of this page if the name is yours";
 }
 
 }  // namespace nereid::http

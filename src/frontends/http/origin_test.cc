@@ -14,8 +14,9 @@ namespace {
 
 class OriginTest : public testing::Test {
  protected:
-  explicit OriginTest(CorsOptions cors = {})
-      : api_({.cors = std::move(cors)}, pool_, service_, rounds_) {
+  explicit OriginTest(CorsOptions cors = {}, std::vector<std::string> own_names = {})
+      : api_({.cors = std::move(cors), .own_names = std::move(own_names)}, pool_, service_,
+             rounds_) {
     server_ =
         std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, api_));
     client_ = std::make_unique<Client>(server_->port());
@@ -70,6 +71,28 @@ TEST_F(OriginTest, OnlyRequestsThatChangeTheServerAreAsked) {
   EXPECT_EQ(client_->Ask("GET", "/v2", "", "Origin: https://evil.example\r\n").status, 200);
   EXPECT_EQ(client_->Ask("POST", "/v2/repository/index", "", "Origin: https://a.b\r\n").status,
             200);
+}
+
+TEST(OwnNames, AreThoseOfTheAddressAndOfAllowedOrigins) {
+  EXPECT_EQ(OwnNames("Server.Example.com", {"https://app.example:8443", "*", "http://x"}),
+            (std::vector<std::string>{"server.example.com", "app.example"}));
+  EXPECT_TRUE(OwnNames("0.0.0.0", {}).empty());
+  EXPECT_TRUE(OwnNames("::1", {"http://[::1]:8000"}).empty());
+}
+
+class NamedServerTest : public OriginTest {
+ protected:
+  NamedServerTest() : OriginTest({}, {"server.example.com"}) {}
+};
+
+TEST_F(NamedServerTest, ItsOwnNameIsBelieved) {
+  EXPECT_EQ(
+      Load("Origin: https://Server.example.com:8003\r\nSec-Fetch-Site: same-origin\r\n").status,
+      200);
+  EXPECT_EQ(Load("Origin: https://evil.example.com\r\nSec-Fetch-Site: same-origin\r\n").status,
+            403);
+  EXPECT_EQ(Load("Origin: https://server.example.com\r\nSec-Fetch-Site: cross-site\r\n").status,
+            403);
 }
 
 class AllowedOriginTest : public OriginTest {

@@ -161,6 +161,8 @@ class FakeService final : public Service {
   memory::RegionTable& regions() override { return regions_; }
   observe::Tracing* tracing() override { return traces; }
   std::string MetricsText() override { return "# HELP x\nx 1\n"; }
+  std::string plugin_metrics;  // the lines of every family
+  std::string PluginMetricsText(const std::string& /*family*/) override { return plugin_metrics; }
 
   core::Model& model() { return *model_; }
 
