@@ -5,10 +5,14 @@ import dataclasses
 import statistics
 
 import points
+from bucket import BANDWIDTH, BYTES
+from cold import Storm
 from fleet import Setup, simulate
 from replica import Model, affine
 
 CORES = 2
+# A round of a load counts if the load average was not higher after it: the measurement itself brings it to one or two.
+MOST_LOAD = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Compared:
     """A point as it was measured and as it was simulated."""
 
     point: object
-    measured: dict  # medians of the rounds
+    measured: dict  # medians of the rounds that count
+    rounds: int
+    load_average: float  # the highest after one of these
     spread: float  # of the measured p99: the largest distance from the median, relative to it
     simulated: dict
 
@@ -41,28 +47,36 @@ class Compared:
         return self.simulated[figure] / self.measured[figure] - 1
 
 
+def quiet_rounds(measured, point):
+    """The rounds of a point in which other programs left the machine alone, or all if there is none."""
+    rounds = measured["points"][point.key]
+    return [round_ for round_ in rounds if round_["load_average"] <= MOST_LOAD] or rounds
+
+
 def median(measured, point, figure):
-    return statistics.median(round_[figure] for round_ in measured["points"][point.key])
+    return statistics.median(round_[figure] for round_ in quiet_rounds(measured, point))
 
 
 def fit(measured):
     """Reads nothing but the fitted points."""
     path, proxied, one, full = (point for point in points.POINTS if point.is_fitted)
-    replica_cpu, client_cpu = median(measured, one, "replica_cpu"), median(measured, one, "client_cpu")
-    balancer_cpu = median(measured, proxied, "balancer_cpu")
-    # A request that waits for nothing, in turn with itself: work, and four ways, two of them to the balancer and back.
+    # A request that waits for nothing: its work, and two ways. What a model that waits costs besides is taken for a part of
+    # its execution.
+    replica_cpu, client_cpu = median(measured, path, "replica_cpu"), median(measured, path, "client_cpu")
     way = median(measured, path, "p50")
-    path_cpu = median(measured, path, "replica_cpu") + median(measured, path, "client_cpu")
-    hop = max(way - path_cpu, 0.0) / 2
+    hop = max(way - replica_cpu - client_cpu, 0.0) / 2
     alone = median(measured, one, "p50") - (replica_cpu + client_cpu + 2 * hop)
     most = points.POLICIES["eager"].max_batch_size
     per_row = (most / median(measured, full, "per_second") - alone) / (most - 1)
+    balancer_cpu = median(measured, proxied, "balancer_cpu")
     return Parameters(replica_cpu, client_cpu, balancer_cpu, hop, alone - per_row, per_row)
 
 
 def model_of(name, parameters):
     """A model of points.py: the fitted time of an execution, or what it waits and the fitted overhead."""
-    if points.WAITS[name] == points.WAITS["eager"]:
+    if name == "path":
+        execution = affine(0, 0)  # What it takes is part of the way.
+    elif points.WAITS[name] == points.WAITS["eager"]:
         execution = affine(parameters.fixed, parameters.per_row)
     else:
         fixed, per_row = points.WAITS[name]
@@ -70,7 +84,8 @@ def model_of(name, parameters):
     return Model(execution, points.POLICIES[name], points.INSTANCES[name])
 
 
-def simulated(point, parameters, seconds=20):
+def simulated(point, parameters, seconds=None):
+    """Closed loops repeat themselves soon; open ones have random arrivals."""
     setup = Setup(
         model_of(point.model, parameters),
         clients=point.clients,
@@ -82,11 +97,10 @@ def simulated(point, parameters, seconds=20):
         balancer_cpu=parameters.balancer_cpu,
         client_cpu=parameters.client_cpu,
         hop=parameters.hop,
-        # The load generator keeps a core for itself while it waits for the next arrival of an open loop.
-        cores=CORES if point.clients else CORES - 1,
+        cores=CORES,
         is_one_machine=True,
     )
-    outcome = simulate(setup, seconds)
+    outcome = simulate(setup, seconds or (3 if point.clients else 20))
     return {
         "per_second": outcome.per_second,
         "p50": outcome.quantile(0.5),
@@ -99,7 +113,24 @@ def compare(measured, parameters):
     found = []
     for point in points.POINTS:
         medians = {figure: median(measured, point, figure) for figure in ("per_second", "p50", "p99", "rows")}
-        p99s = [round_["p99"] for round_ in measured["points"][point.key]]
-        spread = max(abs(p99 / medians["p99"] - 1) for p99 in p99s)
-        found.append(Compared(point, medians, spread, simulated(point, parameters)))
+        rounds = quiet_rounds(measured, point)
+        spread = max(abs(round_["p99"] / medians["p99"] - 1) for round_ in rounds)
+        load_average = max(round_["load_average"] for round_ in rounds)
+        found.append(Compared(point, medians, len(rounds), load_average, spread, simulated(point, parameters)))
     return found
+
+
+def compare_cold(measured):
+    """(seconds that one replica takes beyond its download; {replicas: (measured, simulated) until the last is ready}).
+
+    One replica is fitted: what it takes beyond BYTES ÷ BANDWIDTH is its load.
+    """
+    def last(count):
+        return statistics.median(round_[count][-1] for round_ in measured["cold"])
+
+    load = last("1") - BYTES / BANDWIDTH
+    found = {}
+    for count in measured["cold"][0]:
+        storm = Storm(int(count), BYTES, BANDWIDTH, BANDWIDTH, load)
+        found[int(count)] = last(count), storm.ready_times()[-1]
+    return load, found

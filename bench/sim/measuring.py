@@ -2,6 +2,7 @@
 """What the simulation takes from measurements: loads on one and three replicas, and the costs of connections, health checks
 and metrics pages."""
 
+import json
 import os
 import re
 import resource
@@ -17,7 +18,6 @@ import scenarios
 import tools
 from process import Process, Server, free_ports, is_healthy, raise_file_limit
 
-OPEN_CONNECTIONS = 256
 FRONTS = {"one": ("leastconn", 1), "least requests": ("leastconn", 3), "round robin": ("roundrobin", 3)}
 
 
@@ -34,7 +34,7 @@ def balancers():
 class Front(Process):
     """HAProxy with the file of deploy/proxies before the first replicas of a list."""
 
-    def __init__(self, name, servers, cores, folder):
+    def __init__(self, name, servers, cores, folder, checks_every="1s"):
         known = balancers()
         balance, count = FRONTS[name]
         folder.mkdir()
@@ -42,7 +42,7 @@ class Front(Process):
         ports = [(server.http_port, server.grpc_port) for server in servers]
         text = known.configuration("haproxy", folder, ports, (self.http_port, grpc, admin))
         # Tests ask for health more often than the file says.
-        text = text.replace("inter 200ms", "inter 1s").replace("balance leastconn", f"balance {balance}")
+        text = text.replace("inter 200ms", f"inter {checks_every}").replace("balance leastconn", f"balance {balance}")
         text = re.sub(rf"\n  server r[{count + 1}-9] .*", "", text)
         (folder / "haproxy.cfg").write_text(text)
         command = [known.program("haproxy"), "-db", "-f", folder / "haproxy.cfg"]
@@ -74,25 +74,43 @@ class Loads:
         except Exception:
             self.stop()
             raise
-        self._loads = {point.key: tools.OwnLoad(self._row(point), folder) for point in points.POINTS}
+        self._binary = side.binary
+        self._loads = {point.key: tools.OwnLoad(self._row(point), folder) for point in points.POINTS if point.clients}
 
     def stop(self):
         for process in [*self._fronts.values(), *self._servers]:
             process.stop()
 
-    def check_cpu(self, seconds=10):
-        """HAProxy's processor seconds for a check of a replica's health, while it has nothing else to do."""
-        front = self._fronts["least requests"]
-        asked = sum(line.lstrip().startswith("server r") for line in (front.log.parent / "haproxy.cfg").read_text().splitlines())
-        before, began = front.cpu_seconds(), time.monotonic()
-        time.sleep(seconds)
-        return (front.cpu_seconds() - before) / (asked * (time.monotonic() - began))
+    def check_cpu(self, folder, seconds=5):
+        """HAProxy's processor seconds for a check of a replica's health, of hundreds a second."""
+        front = Front("least requests", self._servers, os.sched_getaffinity(0), folder, checks_every="20ms")
+        try:
+            lines = (folder / "haproxy.cfg").read_text().splitlines()
+            asked = sum(line.lstrip().startswith("server r") for line in lines)
+            before, began = front.cpu_seconds(), time.monotonic()
+            time.sleep(seconds)
+            return (front.cpu_seconds() - before) / (asked * (time.monotonic() - began) / 0.02)
+        finally:
+            front.stop()
 
     @staticmethod
     def _row(point):
-        options = (f"--rate={point.rate:g}",) if point.rate else ()
-        clients = point.clients or OPEN_CONNECTIONS
-        return rows.simple(0, "", "http_load", point.model, (1, 16), clients, options=options, is_batched=True)
+        return rows.simple(0, "", "http_load", point.model, (1, 16), point.clients, is_batched=True)
+
+    def _closed(self, point, port, seconds, check):
+        got = self._loads[point.key].run(self._tool, port, self._core, seconds, check)
+        return {"per_second": got["per_second"], "p50": got["p50_us"] / 1e6, "p99": got["p99_us"] / 1e6}
+
+    def _open(self, point, port, seconds):
+        """`nereid bench` sleeps until the next arrival, where http_load would keep a core busy. Its arrivals are others
+        each time."""
+        command = [self._binary, "bench", point.model, "--url", f"http://127.0.0.1:{port}", "--shape", "INPUT0=1,16"]
+        command += ["--rate", f"{point.rate:g}", "--duration", f"{seconds}s", "--rounds", "1", "--json"]
+        (level,) = json.loads(tools.run_pinned(command, self._core, timeout=seconds + 60))["levels"]
+        if level["failed"] or level["unfinished"]:
+            raise tools.ToolError(f"{point.key}: {level['failed']} failed, {level['unfinished']} unfinished")
+        p50, p99 = (level["latency_us"][which]["value"] / 1e6 for which in ("p50", "p99"))
+        return {"per_second": level["requests_per_s"]["value"], "p50": p50, "p99": p99}
 
     def measure(self, point, seconds, check=False):
         """One round of a point. Times in seconds; work is processor time for a request."""
@@ -112,16 +130,14 @@ class Loads:
             )
 
         before = work()
-        got = self._loads[point.key].run(self._tool, port, self._core, seconds, check)
+        load = self._closed(point, port, seconds, check) if point.clients else self._open(point, port, seconds)
         replica, balancer, client, inferences, executions = (now - was for now, was in zip(work(), before))
         return {
-            "per_second": got["per_second"],
-            "p50": got["p50_us"] / 1e6,
-            "p99": got["p99_us"] / 1e6,
+            **load,
             "rows": inferences / executions,
-            "replica_cpu": replica / got["requests"],
-            "balancer_cpu": balancer / got["requests"],
-            "client_cpu": client / got["requests"],
+            "replica_cpu": replica / inferences,
+            "balancer_cpu": balancer / inferences,
+            "client_cpu": client / inferences,
             "load_average": os.getloadavg()[0],
         }
 

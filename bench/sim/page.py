@@ -2,8 +2,8 @@
 """The tables of docs/scale.md, and their places in it."""
 
 import re
-import statistics
 
+from fitting import MOST_LOAD
 from scale import TABLES, table
 
 
@@ -22,10 +22,12 @@ def parameters_table(parameters):
 def comparison_table(compared):
     rows = []
     for one in compared:
-        cells = [one.point.model, one.point.front, one.point.load]
+        busy = "" if one.load_average <= MOST_LOAD else " (busy)"
+        cells = [one.point.model, one.point.front, one.point.load + busy]
         for figure, scale, digits in (("per_second", 1, 0), ("p50", 1e3, 2), ("p99", 1e3, 2)):
             measured, simulated = one.measured[figure] * scale, one.simulated[figure] * scale
-            error = "fitted" if one.point.is_fitted and figure != "p99" else f"{one.error(figure):+.1%}"
+            is_fitted = one.point.is_fitted and one.point.front == "replica" and figure != "p99"
+            error = "fitted" if is_fitted else f"{one.error(figure):+.1%}"
             if figure == "p99" and one.spread > 0.1:
                 error += " (unstable)"
             cells.append(f"{measured:,.{digits}f} / {simulated:,.{digits}f}: {error}")
@@ -34,14 +36,23 @@ def comparison_table(compared):
     return table(head, rows)
 
 
-def run_text(measured):
+def cold_table(compared):
+    load, counts = compared
+    rows = []
+    for count, (measured, simulated) in counts.items():
+        error = f"fitted: {load:.2f} s beside the download" if count == 1 else f"{simulated / measured - 1:+.1%}"
+        rows.append([count, f"{measured:.2f} / {simulated:.2f}: {error}"])
+    return table(["replicas that start together", "until the last is ready, s"], rows)
+
+
+def run_text(measured, compared):
     """On what, and how, the loads were measured."""
     machine = measured["machine"]
-    loads = [round_["load_average"] for rounds in measured["points"].values() for round_ in rounds]
+    rounds = [len(found) for found in measured["points"].values()]
     return (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['kernel']}; medians of "
-        f"{measured['rounds']} rounds; load average {min(loads):.1f} to {max(loads):.1f}, median {statistics.median(loads):.1f}; "
-        f"commit {measured['commit'][:12]}."
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['kernel']}; commit "
+        f"{measured['commit'][:12]}; {max(rounds)} rounds, of which those count after which the load average was at "
+        f"most {MOST_LOAD}: {min(one.rounds for one in compared)} to {max(one.rounds for one in compared)} of each load."
     )
 
 
@@ -55,10 +66,11 @@ def filled(text, contents):
     return text
 
 
-def write(document, measured, parameters, compared):
+def write(document, measured, parameters, compared, cold):
     contents = {
         "parameters": parameters_table(parameters),
-        "comparison": f"{comparison_table(compared)}\n\n{run_text(measured)}",
+        "comparison": f"{comparison_table(compared)}\n\n{run_text(measured, compared)}",
+        "cold": cold_table(cold),
         **{name: make(measured, parameters) for name, make in TABLES.items()},
     }
     document.write_text(filled(document.read_text(), contents))

@@ -3,6 +3,7 @@
 was measured. Everything is seeded, so that a tolerance either holds or does not."""
 
 import dataclasses
+import json
 import math
 import pathlib
 import random
@@ -18,6 +19,10 @@ import balancer  # noqa: E402
 import batching  # noqa: E402
 import cold  # noqa: E402
 import events  # noqa: E402
+import fitting  # noqa: E402
+import page  # noqa: E402
+import points  # noqa: E402
+import scale  # noqa: E402
 from fleet import Setup, simulate  # noqa: E402
 from replica import Model, affine  # noqa: E402
 
@@ -218,3 +223,92 @@ def test_models_on_demand_approach_the_best_choice_that_never_changes():
     total = sum(1 / rank for rank in range(1, 201))
     kept, all_places = (1 - sum(1 / rank for rank in range(1, room + 1)) / total for room in (19, 20))
     assert all_places < cold.OnDemand(models=200, room=20, rate=100).miss_rate(50_000, warmup=50_000) < 1.05 * kept
+
+
+# --- Against measurements ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return json.loads((ROOT / "bench" / "sim" / "measured.json").read_text())
+
+
+def made_up(parameters):
+    """A file of measurements as a server would give them that does exactly what the simulation does."""
+    rounds = {}
+    for point in points.POINTS:
+        work = {name: getattr(parameters, name) for name in ("replica_cpu", "client_cpu", "balancer_cpu")}
+        rounds[point.key] = [{**fitting.simulated(point, parameters, seconds=2), **work, "load_average": 0.0}]
+    return {"points": rounds}
+
+
+def test_parameters_are_found_again():
+    known = fitting.Parameters(6e-5, 3e-5, 4e-5, 2e-5, 0.0042, 0.00105)
+    found = fitting.fit(made_up(known))
+    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(known), rel=0.03)
+
+
+def test_rounds_with_other_programs_do_not_count_unless_there_are_no_others():
+    point = points.POINTS[0]
+    rounds = [{"p50": p50, "load_average": load} for p50, load in ((1, 0.5), (2, 2.5), (9, 12))]
+    assert fitting.median({"points": {point.key: rounds}}, point, "p50") == 1.5
+    assert fitting.median({"points": {point.key: rounds[2:]}}, point, "p50") == 9
+
+
+def test_a_models_configuration_says_what_is_simulated():
+    assert "dynamic_batching" not in points.configuration("pair") and "count: 2" in points.configuration("pair")
+    delayed = points.configuration("delayed")
+    assert "preferred_batch_size: [ 4, 8 ] max_queue_delay_microseconds: 10000" in delayed
+
+
+# Why these are further away: docs/scale.md.
+FURTHER_AWAY = {"eager, replica, 4 clients", "path, one, 1 clients"}
+
+
+def test_the_simulation_foretells_what_was_measured(measured):
+    parameters = fitting.fit(measured)
+    compared = fitting.compare(measured, parameters)
+    assert f"\n{page.comparison_table(compared)}\n" in (ROOT / "docs" / "scale.md").read_text()
+    near = [one for one in compared if one.point.key not in FURTHER_AWAY]
+    assert sum(not one.point.is_fitted for one in near) >= 20
+    for one in near:
+        assert one.error("per_second") == pytest.approx(0, abs=0.1), one.point.key
+        assert one.error("p50") == pytest.approx(0, abs=0.1), one.point.key
+
+
+def test_the_simulation_foretells_how_long_three_replicas_take_to_load(measured):
+    _, compared = fitting.compare_cold(measured)
+    seconds, simulated = compared[3]
+    assert simulated == pytest.approx(seconds, rel=0.1)
+
+
+# --- The page ---------------------------------------------------------------------------------
+
+QUICK = ("fleet", "connections", "proxies", "storm", "control", "polling", "metrics")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_page_has_what_the_command_prints(name, measured):
+    table = scale.TABLES[name](measured, fitting.fit(measured))
+    assert f"<!-- {name}: begin -->\n\n{table}\n\n<!-- {name}: end -->" in (ROOT / "docs" / "scale.md").read_text()
+
+
+def test_every_table_has_its_place_on_the_page():
+    text = (ROOT / "docs" / "scale.md").read_text()
+    assert all(text.count(f"<!-- {name}: begin -->") == 1 for name in [*scale.TABLES, "parameters", "comparison", "cold"])
+
+
+def test_what_is_between_the_markers_is_replaced_and_the_rest_stays():
+    text = "before\n<!-- a: begin -->\nold\n<!-- a: end -->\nafter"
+    once = page.filled(text, {"a": "new"})
+    assert once == "before\n<!-- a: begin -->\n\nnew\n\n<!-- a: end -->\nafter" == page.filled(once, {"a": "new"})
+    with pytest.raises(ValueError, match="b: begin"):
+        page.filled(text, {"b": "new"})
+
+
+def test_pages_of_metrics_are_between_those_that_were_measured():
+    pages = [{"models": n, "has_histograms": False, "series": 10 * n, "bytes": n * n, "cpu": 1} for n in (1, 100, 200)]
+    assert scale.page_of({"metrics": pages}, 150, False) == [1500, 25000, 1]
+    assert scale.page_of({"metrics": pages}, 1, False) == [10, 1, 1]
+    with pytest.raises(ValueError, match="1 to 200"):
+        scale.page_of({"metrics": pages}, 201, False)
