@@ -102,8 +102,8 @@ class Loads:
         return {"per_second": got["per_second"], "p50": got["p50_us"] / 1e6, "p99": got["p99_us"] / 1e6}
 
     def _open(self, point, port, seconds):
-        """`nereid bench` sleeps until the next arrival, where http_load would keep a core busy. Its arrivals are others
-        each time."""
+        """`nereid bench` sleeps until the next arrival, where http_load would keep a core busy. Its arrivals are the
+        same each time."""
         command = [self._binary, "bench", point.model, "--url", f"http://127.0.0.1:{port}", "--shape", "INPUT0=1,16"]
         command += ["--rate", f"{point.rate:g}", "--duration", f"{seconds}s", "--rounds", "1", "--json"]
         (level,) = json.loads(tools.run_pinned(command, self._core, timeout=seconds + 60))["levels"]

@@ -124,7 +124,8 @@ def proxies(measured, parameters):
 
 def page_of(measured, models, has_histograms):
     """(series, bytes, seconds of work) of a metrics page with so many models: straight lines between what was measured."""
-    known = sorted((page for page in measured["metrics"] if page["has_histograms"] == has_histograms), key=lambda page: page["models"])
+    known = [page for page in measured["metrics"] if page["has_histograms"] == has_histograms]
+    known.sort(key=lambda page: page["models"])
     counts = [page["models"] for page in known]
     if not counts[0] <= models <= counts[-1]:
         raise ValueError(f"{models} models: pages were measured with {counts[0]} to {counts[-1]}")
@@ -217,7 +218,9 @@ def fleet(measured, _, replicas=REPLICAS):
     connection = measured["connection_bytes"]["gRPC"]
     series, page, _ = page_of(measured, 20, False)
     storm_end = Storm(replicas, 1e9, 100 * GIGABIT, 10 * GIGABIT, load=1).ready_times()[-1]
+    memory = series * series_memory(page / series)
     checks = 20 * CHECKS_PER_SECOND
+    check_cores = checks * measured["health_check_cpu"]
     return table(["part", "of a replica", "in all"], [
         ["memory of servers without models", size(IDLE_BYTES), size(IDLE_BYTES * replicas)],
         ["connections, through 20 balancers with 16 each", "320", f"{320 * replicas:,}"],
@@ -225,9 +228,9 @@ def fleet(measured, _, replicas=REPLICAS):
         ["connections, clients directly", "10,000", f"{10_000 * replicas:,}"],
         ["their memory", size(10_000 * connection), size(10_000 * connection * replicas)],
         ["health checks", f"{checks}/s", f"{checks * replicas:,}/s"],
-        ["work for them", f"{checks * measured['health_check_cpu']:.2%} of a core", f"{checks * replicas * measured['health_check_cpu']:.1f} cores"],
+        ["work for them", f"{check_cores:.2%} of a core", f"{check_cores * replicas:.1f} cores"],
         ["metrics, every 15 s", f"{series:,.0f} series, {size(page)}", f"{series * replicas / SCRAPE_SECONDS:,.0f} samples/s"],
-        ["memory of Prometheus for them", size(series * series_memory(page / series)), size(series * replicas * series_memory(page / series))],
+        ["memory of Prometheus for them", size(memory), size(memory * replicas)],
         ["all start at once, bucket of 100 Gb/s", "1 GB", f"{size(1e9 * replicas)}: {duration(storm_end)} until one is ready"],
         ["polling of 100 objects, every 15 s", f"{1 / POLL_SECONDS:.2g} requests/s", f"{replicas / POLL_SECONDS:.0f} requests/s"],
     ])  # fmt: skip
