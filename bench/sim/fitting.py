@@ -11,8 +11,6 @@ from fleet import Setup, simulate
 from replica import Model, affine
 
 CORES = 2
-# A round of a load counts if the load average was not higher after it: the measurement itself brings it to one or two.
-MOST_LOAD = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,24 +35,15 @@ class Compared:
     """A point as it was measured and as it was simulated."""
 
     point: object
-    measured: dict  # medians of the rounds that count
-    rounds: int
-    load_average: float  # the highest after one of these
-    spread: float  # of the measured p99: the largest distance from the median, relative to it
+    measured: dict  # medians of the rounds
     simulated: dict
 
     def error(self, figure):
         return self.simulated[figure] / self.measured[figure] - 1
 
 
-def quiet_rounds(measured, point):
-    """The rounds of a point in which other programs left the machine alone, or all if there is none."""
-    rounds = measured["points"][point.key]
-    return [round_ for round_ in rounds if round_["load_average"] <= MOST_LOAD] or rounds
-
-
 def median(measured, point, figure):
-    return statistics.median(round_[figure] for round_ in quiet_rounds(measured, point))
+    return statistics.median(round_[figure] for round_ in measured["points"][point.key])
 
 
 def fit(measured):
@@ -113,10 +102,7 @@ def compare(measured, parameters):
     found = []
     for point in points.POINTS:
         medians = {figure: median(measured, point, figure) for figure in ("per_second", "p50", "p99", "rows")}
-        rounds = quiet_rounds(measured, point)
-        spread = max(abs(round_["p99"] / medians["p99"] - 1) for round_ in rounds)
-        load_average = max(round_["load_average"] for round_ in rounds)
-        found.append(Compared(point, medians, len(rounds), load_average, spread, simulated(point, parameters)))
+        found.append(Compared(point, medians, simulated(point, parameters)))
     return found
 
 

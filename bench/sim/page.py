@@ -2,8 +2,8 @@
 """The tables of docs/scale.md, and their places in it."""
 
 import re
+import statistics
 
-from fitting import MOST_LOAD
 from scale import TABLES, table
 
 
@@ -22,14 +22,10 @@ def parameters_table(parameters):
 def comparison_table(compared):
     rows = []
     for one in compared:
-        busy = "" if one.load_average <= MOST_LOAD else " (busy)"
-        cells = [one.point.model, one.point.front, one.point.load + busy]
+        cells = [one.point.model, one.point.front, one.point.load]
         for figure, scale, digits in (("per_second", 1, 0), ("p50", 1e3, 2), ("p99", 1e3, 2)):
             measured, simulated = one.measured[figure] * scale, one.simulated[figure] * scale
-            is_fitted = one.point.is_fitted and one.point.front == "replica" and figure != "p99"
-            error = "fitted" if is_fitted else f"{one.error(figure):+.1%}"
-            if figure == "p99" and one.spread > 0.1:
-                error += " (unstable)"
+            error = "fitted" if figure == one.point.fitted else f"{one.error(figure):+.1%}"
             cells.append(f"{measured:,.{digits}f} / {simulated:,.{digits}f}: {error}")
         rows.append(cells)
     head = ["model", "asked", "load", "requests/s", "median, ms", "p99, ms"]
@@ -45,14 +41,15 @@ def cold_table(compared):
     return table(["replicas that start together", "until the last is ready, s"], rows)
 
 
-def run_text(measured, compared):
+def run_text(measured):
     """On what, and how, the loads were measured."""
     machine = measured["machine"]
-    rounds = [len(found) for found in measured["points"].values()]
+    points = measured["points"].values()
+    rounds = max(len(found) for found in points)
+    loads = [statistics.median(found[number]["load_average"] for found in points if number < len(found)) for number in range(rounds)]
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['kernel']}; commit "
-        f"{measured['commit'][:12]}; {max(rounds)} rounds, of which those count after which the load average was at "
-        f"most {MOST_LOAD}: {min(one.rounds for one in compared)} to {max(one.rounds for one in compared)} of each load."
+        f"{measured['commit'][:12]}; medians of {rounds} rounds; load average in each: {', '.join(f'{load:.1f}' for load in loads)}."
     )
 
 
@@ -69,7 +66,7 @@ def filled(text, contents):
 def write(document, measured, parameters, compared, cold):
     contents = {
         "parameters": parameters_table(parameters),
-        "comparison": f"{comparison_table(compared)}\n\n{run_text(measured, compared)}",
+        "comparison": f"{comparison_table(compared)}\n\n{run_text(measured)}",
         "cold": cold_table(cold),
         **{name: make(measured, parameters) for name, make in TABLES.items()},
     }
