@@ -4,6 +4,7 @@ whatever is assumed stands here by name, and in docs/scale.md."""
 
 import bisect
 import collections
+import math
 import random
 
 from balancer import ConsistentHash
@@ -106,7 +107,7 @@ def proxies(measured, parameters):
     for rate in (10_000, 100_000, 1_000_000):
         cores = rate * parameters.balancer_cpu / 0.6
         # Eight cores each, and at least two, so that one may fail.
-        count = max(2, -(-int(cores) // 8) + 1)
+        count = math.ceil(cores / 8) + 1
         checks = count * CHECKS_PER_SECOND
         rows.append([
             f"{rate:,}", f"{cores:,.1f}", f"{count}", f"{checks * REPLICAS:,}",
