@@ -6,9 +6,9 @@ and all of them are replaced by a new deployment.
 Every answer is checked, and that nothing was executed twice. Wrong are: a wrong answer; a request that was executed twice;
 a request that fails, but for those that a killed replica had; a sequence that fails, but for those of a replica that was
 killed or replaced (docs/ray.md), and those of which a killed replica had a request that it was to hand on to another one.
-The exit status is 1 if anything was wrong.
+The exit status is 1 if anything was wrong, and then the logs of Ray are kept.
 
-usage: NEREID_BUILD=build/release tests/deploy/ray_run.py [--minutes 3]
+usage: NEREID_BUILD=build/release tests/deploy/ray_run.py [--minutes 3] [--logs FOLDER]
 """
 
 import argparse
@@ -175,7 +175,11 @@ def one_round(cluster, turn, is_killed):
         # What a killed replica had in progress fails, which is at most one request of each worker.
         if "-request-" in worker.name and len(worker.failures) > is_killed:
             wrong.append(f"{worker.name} lost {len(worker.failures)}: {worker.failures[0]}")
-    wrong += [f"a sequence was broken: {broken}" for broken in load.all("broken") if not may_break(broken, before, is_killed)]
+    for worker in load.workers:
+        # Of a worker with sequences, each failure is that of one.
+        for broken, failure in zip(worker.broken, worker.failures, strict=False):
+            if not may_break(broken, before, is_killed):
+                wrong.append(f"a sequence of replica {broken[0]} was broken, while those before were {before}: {failure}")
     return wrong, load
 
 
@@ -206,6 +210,7 @@ def run(cluster, minutes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=3)
+    parser.add_argument("--logs", type=pathlib.Path, default=servers.build_folder() / "ray_run_logs")
     arguments = parser.parse_args()
     if reason := clusters.missing():
         sys.exit(reason)
@@ -214,6 +219,9 @@ def main():
         cluster.scale(REPLICAS)
         cluster.ask("run", app="load")
         wrong = run(cluster, arguments.minutes)
+        if wrong:
+            cluster.keep_logs(arguments.logs)
+            say(f"the logs are in {arguments.logs}")
     finally:
         cluster.stop()
     print(*wrong, sep="\n")

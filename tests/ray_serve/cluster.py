@@ -81,6 +81,11 @@ class Cluster:
                     found.append(int(path.parent.name))
         return found
 
+    def keep_logs(self, target):
+        """Copies what Ray's processes have logged."""
+        shutil.copytree(self.folder / "r" / "session_latest" / "logs", target, dirs_exist_ok=True)
+        shutil.copy(self.log_path, target)
+
     def stop(self):
         """Ends everything; fails if that left processes behind, which it ends, too."""
         with contextlib.suppress(OSError):
