@@ -6,7 +6,7 @@ import heapq
 import itertools
 import random
 
-from events import Simulation
+from sim.events import Simulation
 
 
 class SharedLink:

@@ -4,11 +4,11 @@
 import dataclasses
 import statistics
 
-import points
-from bucket import BANDWIDTH, BYTES
-from cold import Storm
-from fleet import Setup, simulate
-from replica import Model, affine
+from sim import points
+from sim.bucket import BANDWIDTH, BYTES
+from sim.cold import Storm
+from sim.fleet import Setup, simulate
+from sim.replica import Model, affine
 
 CORES = 2
 

@@ -5,9 +5,9 @@ import dataclasses
 import itertools
 import random
 
-from balancer import CHOICES, Balancer
-from events import Cores, Simulation
-from replica import Model, Replica, Request
+from sim.balancer import CHOICES, Balancer
+from sim.events import Cores, Simulation
+from sim.replica import Model, Replica, Request
 
 
 @dataclasses.dataclass(frozen=True)

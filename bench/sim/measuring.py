@@ -12,7 +12,7 @@ import sys
 import time
 
 import models
-import points
+from sim import points
 import rows
 import scenarios
 import tools

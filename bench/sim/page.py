@@ -4,7 +4,7 @@
 import re
 import statistics
 
-from scale import TABLES, table
+from sim.scale import TABLES, table
 
 
 def parameters_table(parameters):

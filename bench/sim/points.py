@@ -4,7 +4,7 @@ the clients fit one small machine."""
 
 import dataclasses
 
-import batching
+from sim import batching
 
 # What the models wait: seconds, and seconds more for each row of a batch.
 WAITS = {"path": (0.0, 0.0), "eager": (0.004, 0.001), "delayed": (0.004, 0.001), "pair": (0.005, 0.0)}

@@ -5,7 +5,7 @@ import collections
 import dataclasses
 import itertools
 
-import batching
+from sim import batching
 
 
 class Request:

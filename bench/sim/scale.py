@@ -7,10 +7,10 @@ import collections
 import math
 import random
 
-from balancer import ConsistentHash
-from cold import OnDemand, Storm
-from fleet import Setup, simulate
-from replica import Model, affine
+from sim.balancer import ConsistentHash
+from sim.cold import OnDemand, Storm
+from sim.fleet import Setup, simulate
+from sim.replica import Model, affine
 
 REPLICAS = 1000
 SCRAPE_SECONDS = 15  # deploy/prometheus/prometheus.yml

@@ -13,18 +13,11 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "sim"), str(ROOT / "bench")]
+sys.path.insert(0, str(ROOT / "bench"))
 
-import balancer  # noqa: E402
-import batching  # noqa: E402
-import cold  # noqa: E402
-import events  # noqa: E402
-import fitting  # noqa: E402
-import page  # noqa: E402
-import points  # noqa: E402
-import scale  # noqa: E402
-from fleet import Setup, simulate  # noqa: E402
-from replica import Model, affine  # noqa: E402
+from sim import balancer, batching, cold, events, fitting, page, points, scale  # noqa: E402
+from sim.fleet import Setup, simulate  # noqa: E402
+from sim.replica import Model, affine  # noqa: E402
 
 SERVICE = 0.01
 
