@@ -22,9 +22,9 @@ std::map<std::string, double> NamedMetrics(std::string_view message) {
   std::map<std::string, double> metrics;
   while (!message.empty()) {
     EXPECT_EQ(message[0], 0x42);  // field 8, bytes
-    const std::string_view entry = message.substr(2, static_cast<size_t>(message[1]));
+    const std::string_view entry = message.substr(2, static_cast<unsigned char>(message[1]));
     EXPECT_EQ(entry[0], 0x0A);  // field 1, bytes
-    const auto length = static_cast<size_t>(entry[1]);
+    const size_t length = static_cast<unsigned char>(entry[1]);
     EXPECT_EQ(entry[2 + length], 0x11);  // field 2, fixed64
     uint64_t bits = 0;
     std::memcpy(&bits, entry.data() + 3 + length, sizeof(bits));
