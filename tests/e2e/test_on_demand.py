@@ -191,6 +191,29 @@ def test_a_stream_waits_for_its_model_and_keeps_its_order(empty_repository, star
         client.stop_stream()
 
 
+def test_requests_of_a_stream_that_wait_get_their_own_answers(empty_repository, start_server):
+    gate = write_gated(empty_repository, "gated")
+    server = python_models.start(start_server, empty_repository, *ON_DEMAND)
+    answers = queue.Queue()
+    versions = ["9", "", "1", "8"]
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        client.start_stream(lambda result, error: answers.put((result, error)))
+        for version in versions:
+            tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
+            tensor.set_data_from_numpy(np.zeros(2, np.float32))
+            client.async_stream_infer("gated", [tensor], model_version=version, request_id=version)
+        servers.wait_until(lambda: metric(server, "waiting_requests") > 0, "a request waits")
+        open_gate(gate)
+        for version in versions:
+            result, error = answers.get(timeout=60)
+            if version in ("", "1"):
+                assert error is None
+                assert result.get_response().id == version
+            else:
+                assert f"version {version} is not found" in error.message()
+        client.stop_stream()
+
+
 def test_a_client_that_goes_away_while_it_waits(empty_repository, start_server, client_of):
     gate = write_gated(empty_repository, "gated")
     models.write_model(empty_repository, "other", IDENTITY)

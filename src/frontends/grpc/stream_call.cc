@@ -123,8 +123,9 @@ base::Status StreamCall::Submit(base::BufferRef buffer, std::string_view bytes,
 
 void StreamCall::AwaitModel() {
   references_.fetch_add(1);  // released by Resume
+  // Of no version: the requests that wait may name others than the first one does.
   context_->service.AwaitModel(
-      message_.model_name, message_.model_version,
+      message_.model_name, {},
       [this, name = std::string(message_.model_name)](
           const base::Result<core::ModelHandle>& found) { Resume(name, found); });
 }
@@ -145,13 +146,13 @@ void StreamCall::Resume(const std::string& model, const base::Result<core::Model
 
 base::Status StreamCall::SubmitParked(ParkedRequest& parked,
                                       const base::Result<core::ModelHandle>& found) {
-  if (!found.ok()) return found.status();
   InferMessage message;
   if (!message.Parse(parked.bytes)) return base::InternalError(std::string(message.refusal()));
-  // It may name another version than the first request did.
-  NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
-                          context_->service.FindModel(message.model_name, message.model_version));
-  return SubmitNow(std::move(parked.buffer), parked.grant, message, std::move(model),
+  base::Result<core::ModelHandle> model =
+      context_->service.FindModel(message.model_name, message.model_version);
+  // Of a model that is not loaded, `found` says why.
+  if (!model.ok()) return found.ok() ? model.status() : found.status();
+  return SubmitNow(std::move(parked.buffer), parked.grant, message, *std::move(model),
                    *parked.request);
 }
 

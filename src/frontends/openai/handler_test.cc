@@ -113,7 +113,8 @@ class OpenAiHandlerTest : public testing::Test {
     Stop();
     service_ = std::make_unique<http::FakeService>(
         MakeTextModel(std::move(tasks), takes_stop, max_batch_size));
-    handler_ = std::make_unique<Handler>(http::ApiOptions{}, *service_, rounds_);
+    handler_ =
+        std::make_unique<Handler>(http::ApiOptions{.budgets = &budgets_}, *service_, rounds_);
     api_ = std::make_unique<http::ApiHandler>(http::ApiOptions{.openai = handler_.get()}, pool_,
                                               *service_, rounds_);
     server_ =
@@ -138,6 +139,7 @@ class OpenAiHandlerTest : public testing::Test {
   }
   void TearDown() override { Stop(); }
 
+  core::Budgets budgets_{{.requests = 100, .requests_per_model = 100}};
   net::ReactorPool pool_{1};
   common::RoundExecutors rounds_{pool_};
   std::unique_ptr<http::FakeService> service_;
@@ -336,6 +338,33 @@ TEST_F(OpenAiHandlerTest, EmbedsManyTextsOneByOneWhereAModelDoesNotBatch) {
   for (int i = 1; i < 2048; ++i) list += ",\"x\"";
   EXPECT_EQ(Embed(list + "]").status, 200);
   EXPECT_EQ(batches.size(), 2048u);
+}
+
+// However many requests a call makes of its texts, and wherever the rules of its model lead them.
+TEST_F(OpenAiHandlerTest, CountsACallAsOneRequestOfTheVersionThatServesIt) {
+  Serve("embeddings", false, 2);
+  const std::unique_ptr<core::Model> canary = MakeTextModel("embeddings", false, 2);
+  int directed = 0;
+  service_->on_direct = [&](core::Request& request) {
+    ++directed;
+    ASSERT_TRUE(request.model.is_request());
+    core::ModelHandle target = service::Pin(*canary);
+    ASSERT_TRUE(target.CountAsRequest(100));
+    request.model = std::move(target);
+  };
+  std::vector<size_t> batches;
+  service_->on_infer = [&](core::RequestPtr request) {
+    EXPECT_EQ(&*request->model, canary.get());
+    EXPECT_EQ(canary->request_count(), 1u);
+    EXPECT_EQ(service_->model().request_count(), 0u);
+    EmbedLengths(std::move(request), batches);
+  };
+  EXPECT_EQ(Embed(R"(["a","bb","ccc"])").status, 200);
+  EXPECT_EQ(batches, (std::vector<size_t>{2, 1}));
+  EXPECT_EQ(directed, 1);
+  // The call may end after its reply has been sent.
+  Stop();
+  EXPECT_EQ(canary->request_count(), 0u);
 }
 
 // Runs functions on a thread each, and waits for all of them.

@@ -72,6 +72,8 @@ class FakeService final : public Service {
     sink.Send(std::move(response), true);
   };
   std::function<void(core::Request&)> on_cancel = [](core::Request&) {};
+  // Null: the model has no rules for its requests.
+  std::function<void(core::Request&)> on_direct;
   bool is_ready = true;
   HealthChecks checks;                 // of everything
   observe::Tracing* traces = nullptr;  // null: the server cannot trace
@@ -90,7 +92,9 @@ class FakeService final : public Service {
       return base::NotFoundError("Request for unknown model: '" + std::string(name) +
                                  "' is not found");
     }
-    return Pin(*model_);
+    core::ModelHandle model = Pin(*model_);
+    if (on_direct) model.SetRoute(core::ModelHandle::kFollowsRules);
+    return model;
   }
   base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override {
     const auto model = FindModel(name, version);
@@ -154,6 +158,10 @@ class FakeService final : public Service {
   }
   void RunBlocking(base::UniqueFunction<void()> work) override { work(); }
   void Infer(core::RequestPtr request) override { on_infer(std::move(request)); }
+  void Direct(core::Request& request, const HeaderLookup& /*header*/) override {
+    request.model.SetRoute(0);
+    on_direct(request);
+  }
   void Cancel(core::Request& request) override {
     request.Cancel();
     on_cancel(request);
