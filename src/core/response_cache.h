@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <string_view>
 
 #include "base/status.h"
@@ -44,6 +46,16 @@ class ResponseCache {
   // Returns the secret to make keys with. Null if keys may leave this process and therefore must be
   // the same in every process. Constant, and valid as long as the cache.
   virtual const CacheSecret* secret() const { return nullptr; }
+
+  // The epoch of this server: a part of the keys of responses that depend on more than the request
+  // and the model's own version, such as those of ensembles. 0 until the first BeginEpoch.
+  uint64_t epoch() const { return epoch_.load(); }
+  // Begins another epoch, because such responses are about to change. `number` is random, so that
+  // no other server that shares the cache has the same.
+  void BeginEpoch(uint64_t number) { epoch_.store(number); }
+
+ private:
+  std::atomic<uint64_t> epoch_{0};
 };
 
 }  // namespace nereid::core

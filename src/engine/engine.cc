@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <set>
 #include <tuple>
 
@@ -372,6 +373,11 @@ base::Result<service::TrafficState> Engine::ReadTraffic(std::string_view name) {
 
 base::Status Engine::ChangeTraffic(std::string_view name, const service::TrafficChange& change) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  // Steps of ensembles may find another version from here on.
+  if (cache_ != nullptr) {
+    std::random_device random;
+    cache_->BeginEpoch(uint64_t{random()} << 32 | random());
+  }
   return life_cycle_.ChangeTraffic(name, change);
 }
 

@@ -16,6 +16,7 @@
 #include "engine/traffic_rules.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/cache_key.h"
 #include "schedule/caching_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/instance_change.h"
@@ -55,7 +56,7 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   options.config = std::make_shared<const config::ModelConfig>(config);
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
-  options.fingerprint = std::to_string(source.timestamp.Latest());
+  options.fingerprint = schedule::ModelFingerprint(source.timestamp.Latest(), config);
   NEREID_ASSIGN_OR_RETURN(options.caller_limits, CallerLimitsOf(config));
   NEREID_RETURN_IF_ERROR(TrafficRulesOf(config).status());
   for (const config::ModelInput& input : config.input) {

@@ -21,13 +21,16 @@
 #include <string_view>
 #include <variant>
 
+#include <fmt/format.h>
+
+#include "config/print.h"
 #include "core/model.h"
 
 namespace nereid::schedule {
 namespace {
 
 // Precedes the hash, so that stores that outlive a release never mix the meanings of two releases.
-constexpr std::string_view kPrefix = "nereid1:";
+constexpr std::string_view kPrefix = "nereid2:";
 constexpr size_t kDigestBytes = 32;
 // For smaller inputs SHA-256 is as fast as two hashes.
 constexpr size_t kHashedFrom = 1024;
@@ -220,14 +223,30 @@ void AddSequence(Digest& digest, const core::Request& request) {
 
 }  // namespace
 
+std::string ModelFingerprint(int64_t latest_file_ns, const config::ModelConfig& config) {
+  // Servers with more or fewer instances give the same responses.
+  config::ModelConfig relevant = config;
+  relevant.instance_group.clear();
+  const std::string bytes = config::SerializeToProto(relevant);
+  Digest digest;
+  digest.Start();
+  digest.AddNumber(static_cast<uint64_t>(latest_file_ns));
+  digest.AddText(bytes);
+  // Without memory for a digest, what it would stand for.
+  const auto finished = digest.Finish();
+  if (!finished) return fmt::format("{} {}", latest_file_ns, bytes);
+  return {reinterpret_cast<const char*>(finished->data()), finished->size()};
+}
+
 std::optional<core::CacheKey> MakeCacheKey(const core::Request& request,
-                                           const core::CacheSecret* secret) {
+                                           const core::CacheSecret* secret, uint64_t epoch) {
   thread_local Digest digest;
   if (!digest.Start()) return std::nullopt;
   if (secret != nullptr) digest.AddBytes(secret->digest_key.data(), secret->digest_key.size());
-  digest.AddText(request.model->name());
+  digest.AddText(request.model->id_text());
   digest.AddNumber(static_cast<uint64_t>(request.model->version()));
   digest.AddText(request.model->fingerprint());
+  digest.AddNumber(epoch);
   AddOutputs(digest, request);
   AddParameters(digest, request);
   AddSequence(digest, request);

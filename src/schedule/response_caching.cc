@@ -5,6 +5,7 @@
 #include "schedule/response_caching.h"
 
 #include <cstring>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,9 +26,12 @@ class InsertingSink final : public core::ForwardingSink {
  public:
   using Pool = base::ObjectPool<InsertingSink>;
 
-  void Start(core::ResponseCache& cache, const core::CacheKey& key, uint64_t lookup_ns) {
+  // `epoch`: the one that `key` was made in; nothing if the key is good in every epoch.
+  void Start(core::ResponseCache& cache, const core::CacheKey& key, std::optional<uint64_t> epoch,
+             uint64_t lookup_ns) {
     cache_ = &cache;
     key_ = key;
+    epoch_ = epoch;
     lookup_ns_ = lookup_ns;
   }
 
@@ -44,7 +48,9 @@ class InsertingSink final : public core::ForwardingSink {
 
   void Send(core::ResponsePtr response, bool is_final) override {
     // Only a complete response: one of several would be wrong for the next request.
-    if (is_final && !has_sent_ && response != nullptr && response->error().ok()) Insert(*response);
+    if (is_final && !has_sent_ && response != nullptr && response->error().ok() && IsOfItsEpoch()) {
+      Insert(*response);
+    }
     has_sent_ = true;
     next().Send(std::move(response), is_final);
   }
@@ -57,6 +63,9 @@ class InsertingSink final : public core::ForwardingSink {
 
  private:
   void Retire() override { Pool::Give(this); }
+
+  // What began in one epoch and ended in another may be made of both.
+  bool IsOfItsEpoch() const { return !epoch_ || *epoch_ == cache_->epoch(); }
 
   void Insert(const core::Response& response) {
     const uint64_t start_ns = base::NowNs();
@@ -79,6 +88,7 @@ class InsertingSink final : public core::ForwardingSink {
 
   core::ResponseCache* cache_ = nullptr;
   core::CacheKey key_;
+  std::optional<uint64_t> epoch_;
   uint64_t lookup_ns_ = 0;
   bool has_sent_ = false;
 };
@@ -107,12 +117,15 @@ bool CopyWhatMayChange(core::Request& request) {
 std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& model,
                                                            core::ResponseCache* cache) {
   if (cache == nullptr || !model.config().caches_responses()) return nullptr;
-  return std::unique_ptr<ResponseCaching>(new ResponseCaching(*cache));
+  return std::unique_ptr<ResponseCaching>(
+      new ResponseCaching(*cache, model.config().ensemble_scheduling() != nullptr));
 }
 
 core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
   if (!CopyWhatMayChange(request)) return nullptr;
-  const std::optional<core::CacheKey> key = MakeCacheKey(request, cache_.secret());
+  const std::optional<uint64_t> epoch = has_epochs_ ? std::optional(cache_.epoch()) : std::nullopt;
+  const std::optional<core::CacheKey> key =
+      MakeCacheKey(request, cache_.secret(), epoch.value_or(0));
   if (!key) return nullptr;
   core::ResponsePtr response = core::Response::Create(request);
   const uint64_t start_ns = base::NowNs();
@@ -130,7 +143,7 @@ core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
                 key->view(), status.message());
   }
   InsertingSink* const sink = InsertingSink::Pool::Take();
-  sink->Start(cache_, *key, end_ns - start_ns);
+  sink->Start(cache_, *key, epoch, end_ns - start_ns);
   sink->PutBefore(request);
   return nullptr;
 }

@@ -25,9 +25,12 @@ class ResponseCaching {
   core::ResponsePtr Find(core::Request& request) const;
 
  private:
-  explicit ResponseCaching(core::ResponseCache& cache) : cache_(cache) {}
+  ResponseCaching(core::ResponseCache& cache, bool has_epochs)
+      : cache_(cache), has_epochs_(has_epochs) {}
 
   core::ResponseCache& cache_;
+  // Which versions the steps of an ensemble find is not in the ensemble's own version.
+  const bool has_epochs_;
 };
 
 }  // namespace nereid::schedule

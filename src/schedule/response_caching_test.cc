@@ -38,15 +38,15 @@ class FakeCache final : public core::ResponseCache {
   int inserts = 0;
 };
 
-std::unique_ptr<core::Model> MakeModel(bool caches, const char* name = "model", int64_t version = 1,
+std::unique_ptr<core::Model> MakeModel(std::shared_ptr<config::ModelConfig> config,
+                                       const char* name = "model", int64_t version = 1,
                                        const char* files = "files") {
   core::ModelOptions options;
   options.name = name;
+  options.id_text = name;
   options.version = version;
   options.fingerprint = files;
-  auto config = std::make_shared<config::ModelConfig>();
-  config->response_cache = caches;
-  options.config = config;
+  options.config = std::move(config);
   core::ModelTensor tensor;
   tensor.type = tensor::DataType::kFp32;
   tensor.dims = {-1};
@@ -60,6 +60,13 @@ std::unique_ptr<core::Model> MakeModel(bool caches, const char* name = "model", 
     options.outputs.push_back(tensor);
   }
   return std::make_unique<core::Model>(std::move(options));
+}
+
+template <typename... Arguments>
+std::unique_ptr<core::Model> MakeModel(bool caches, Arguments... arguments) {
+  auto config = std::make_shared<config::ModelConfig>();
+  config->response_cache = caches;
+  return MakeModel(std::move(config), arguments...);
 }
 
 class ResponseCachingTest : public testing::Test {
@@ -172,6 +179,58 @@ TEST_F(ResponseCachingTest, DataElsewhereThanInCpuMemoryIsNotLookedUp) {
   EXPECT_EQ(caching_->Find(*request), nullptr);
   EXPECT_EQ(&request->sink(), &sink_);
   EXPECT_EQ(cache_.lookups, 0);
+}
+
+// Rules can lead the steps of an ensemble to another version while the ensemble stays what it is.
+TEST_F(ResponseCachingTest, AnEnsembleForgetsInANewEpoch) {
+  auto config = std::make_shared<config::ModelConfig>();
+  config->response_cache = true;
+  config->scheduling_choice = config::Ensembling{};
+  const std::unique_ptr<core::Model> ensemble = MakeModel(config);
+  const auto caching = ResponseCaching::ForModel(*ensemble, &cache_);
+  // Returns whether the response came from the cache; calls `meanwhile` during the execution.
+  const auto run = [&](const ResponseCaching& by, core::Model& model, auto meanwhile) {
+    core::RequestPtr request = MakeRequest(model);
+    core::ResponsePtr known = by.Find(*request);
+    const bool is_hit = known != nullptr;
+    meanwhile();
+    if (is_hit) {
+      Complete(std::move(request), std::move(known));
+    } else {
+      Execute(std::move(request));
+    }
+    return is_hit;
+  };
+  const auto nothing = [] {};
+  EXPECT_FALSE(run(*caching, *ensemble, nothing));
+  EXPECT_FALSE(run(*caching_, *model_, nothing));
+  EXPECT_TRUE(run(*caching, *ensemble, nothing));
+  cache_.BeginEpoch(7);
+  // What is executed across the change is of neither epoch.
+  EXPECT_FALSE(run(*caching, *ensemble, [&] { cache_.BeginEpoch(8); }));
+  EXPECT_EQ(cache_.inserts, 2);
+  EXPECT_FALSE(run(*caching, *ensemble, nothing));
+  EXPECT_TRUE(run(*caching, *ensemble, nothing));
+  // The responses of all others are what they were.
+  EXPECT_TRUE(run(*caching_, *model_, nothing));
+  EXPECT_TRUE(sink_.WaitForGone(7));
+}
+
+TEST(ModelFingerprint, DiffersBetweenFilesAndConfigurations) {
+  config::ModelConfig config;
+  config.name = "model";
+  const std::string fingerprint = ModelFingerprint(1, config);
+  EXPECT_EQ(ModelFingerprint(1, config), fingerprint);
+  EXPECT_NE(ModelFingerprint(2, config), fingerprint);
+  config::ModelConfig other = config;
+  other.parameters["threshold"] = "0.5";
+  EXPECT_NE(ModelFingerprint(1, other), fingerprint);
+  other = config;
+  other.default_model_filename = "other.onnx";
+  EXPECT_NE(ModelFingerprint(1, other), fingerprint);
+  other = config;
+  other.instance_group.emplace_back();
+  EXPECT_EQ(ModelFingerprint(1, other), fingerprint);
 }
 
 using Change = void (*)(core::Request&);

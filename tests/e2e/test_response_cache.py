@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The response cache: what is answered from it, what never is, and what happens when it is in trouble."""
 
+import json
 import os
 import queue
 import signal
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.utils
-from harness import models
+from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
 from harness.response_caches import Redis, cache_args
+from onnx import TensorProto, helper, numpy_helper
 
 CACHE = "response_cache { enable: true }\n"
 KEEP_ORDER = "dynamic_batching { preserve_ordering: true }\n"
@@ -314,6 +316,68 @@ def test_an_ensemble_is_answered_without_its_steps(start_server, empty_repositor
         asker.ask([[1, 2]], model="ensemble")
     assert asker.counts("ensemble") == (2, 1)
     assert int(asker.statistics("step")["execution_count"]) == 1
+
+
+# --- Models that change -----------------------------------------------------------------------
+
+
+def adder(number):
+    """OUTPUT0 = INPUT0 + number."""
+    return models.onnx_model(
+        [helper.make_node("Add", ["INPUT0", "number"], ["OUTPUT0"])],
+        [("INPUT0", TensorProto.FLOAT, [2])],
+        [("OUTPUT0", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.array([number], dtype=np.float32), "number")],
+    )
+
+
+def added(client, model):
+    tensor = client.input("INPUT0", np.zeros(2, dtype=np.float32), "FP32")
+    return int(client.infer(model, [tensor]).as_numpy("OUTPUT0")[0])
+
+
+@pytest.mark.newer
+def test_another_configuration_in_a_load_request_has_other_answers(start_server, empty_repository):
+    config = {"backend": "onnxruntime", "default_model_filename": "one.onnx",
+              "response_cache": {"enable": True}}
+    text = 'backend: "onnxruntime"\ndefault_model_filename: "one.onnx"\n' + CACHE
+    files = {"one.onnx": adder(1), "two.onnx": adder(2)}
+    models.write_model(empty_repository, "adder", text, {"1": files})
+    args = ["--model-control-mode=explicit", "--load-model=adder", *cache_args("local,size=100000")]
+    asker = Asker(start_server(empty_repository, args=args))
+    assert [added(asker.client, "adder") for _ in range(2)] == [1, 1]
+    assert asker.counts("adder") == (1, 1)
+    asker.client.load_model("adder", config=json.dumps(config | {"default_model_filename": "two.onnx"}))
+    assert [added(asker.client, "adder") for _ in range(2)] == [2, 2]
+    asker.client.load_model("adder", config=json.dumps(config))
+    assert added(asker.client, "adder") == 1
+
+
+@pytest.mark.newer
+def test_an_ensemble_follows_the_labels_of_its_steps(start_server, empty_repository):
+    step = 'backend: "onnxruntime"\nversion_policy: { all { } }\n'
+    models.write_model(empty_repository, "step", step,
+                       {"1": {"model.onnx": adder(1)}, "2": {"model.onnx": adder(2)}})
+    models.write_model(
+        empty_repository,
+        "ensemble",
+        'platform: "ensemble"\nmax_batch_size: 0\n'
+        f"input [ {models.tensor_config('INPUT0', 'FP32', [2])} ]\n"
+        f"output [ {models.tensor_config('OUTPUT0', 'FP32', [2])} ]\n"
+        "ensemble_scheduling { step [ {\n"
+        '  model_name: "step" model_version: -1\n'
+        '  input_map { key: "INPUT0" value: "INPUT0" }\n'
+        '  output_map { key: "OUTPUT0" value: "OUTPUT0" }\n'
+        "} ] }\n" + CACHE,
+    )
+    server = start_server(empty_repository, args=cache_args("local,size=100000"))
+    asker = Asker(server)
+    for version in (2, 1, 2, 1):
+        change = {"labels": {"stable": version}, "default_label": "stable"}
+        reply = wire.request(server, "POST", "/v2/repository/models/step/traffic", json.dumps(change))
+        assert reply.status == 200, reply.body
+        assert [added(asker.client, "ensemble") for _ in range(2)] == [version, version]
+    assert asker.counts("ensemble") == (4, 4)
 
 
 # --- Starting -------------------------------------------------------------------------------

@@ -125,10 +125,10 @@ class ApiHandler final : public JsonHandler {
                             std::string_view version);
   void RespondWithModelReadiness(http1::HttpExchangePtr exchange, std::string_view model,
                                  std::string_view version);
-  // Replies to a request whose JSON body is larger than allowed; returns false if it is not.
   // Waits for a model that is loaded on demand, and then dispatches the request again; `exchange`
   // is then gone. Returns false if it is no such model.
   bool AwaitModel(http1::HttpExchangePtr& exchange, const Route& route, const Dialect& dialect);
+  // Replies to a request whose JSON body is larger than allowed; returns false if it is not.
   bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
 
   const ApiOptions options_;
@@ -151,9 +151,9 @@ class MetricsHandler final : public JsonHandler {
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
-  base::TaskPool& workers_;
   std::string Text() const;
 
+  base::TaskPool& workers_;
   service::Service& service_;
   access::Gate* const gate_;
   const net::TlsReloads* const tls_;
