@@ -15,12 +15,6 @@
 #include "grpc/infer_response.h"
 
 namespace nereid::grpc {
-namespace {
-
-// Flow-control credit is returned to the client in steps of this size.
-constexpr size_t kCreditStep = size_t{256} << 10;
-
-}  // namespace
 
 http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRef call,
                                          access::GrantRef grant, uint64_t generation) {
@@ -338,7 +332,7 @@ void StreamCall::Drain() {
     {
       base::MutexLock lock(mutex_);
       const bool has_some = TakeSendable(sendable);
-      if (credit_ >= kCreditStep) credit = std::exchange(credit_, 0);
+      if (credit_ >= context_->stream_limits.credit_step) credit = std::exchange(credit_, 0);
       if (!has_some && credit == 0) {
         is_draining_ = false;
         finish = (is_half_closed_ || ends_when_idle_) && first_ == nullptr &&
@@ -348,7 +342,7 @@ void StreamCall::Drain() {
       }
     }
     for (http2::GrpcMessagePtr& message : sendable) {
-      if (!is_ended_.load()) call_->Send(std::move(message));
+      if (!is_ended_.load()) call_->Send(std::move(message), std::exchange(credit, 0));
     }
     sendable.clear();
     if (credit > 0) call_->Credit(credit);
