@@ -101,6 +101,7 @@ base::Status InferCall::Submit() {
     trace_->Describe(request->model->name(), request->model->version(), request->id);
     request->trace = trace_;
   }
+  expects_response_ = true;
   cancellation_.Open(*request);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
@@ -119,6 +120,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     if (response != nullptr && response_count_ == 1) first_response_ = std::move(response);
     return;
   }
+  expects_response_ = false;
   if (response == nullptr) response = std::move(first_response_);
   if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {
@@ -150,6 +152,15 @@ void InferCall::RefuseCount(core::ResponsePtr response) {
     base::SleepFor(context_->response_delay);
   const std::string text = fmt::format("expected a single response, got {}", response_count_);
   call_->Finish(http2::GrpcStatus::kInternal, text);
+}
+
+void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
+
+void InferCall::OnRequestGone() {
+  in_flight_.Reset();
+  // The request was dropped without a response.
+  if (std::exchange(expects_response_, false)) RefuseCount({});
+  Unreference();
 }
 
 void InferCall::OnCancelled() {
@@ -188,6 +199,7 @@ void InferCall::Recycle() {
   bytes_ = {};
   has_message_ = false;
   message_.Clear();
+  expects_response_ = false;
   response_count_ = 0;
   first_response_.reset();
   was_cancelled_ = false;

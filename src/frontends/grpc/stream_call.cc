@@ -181,6 +181,7 @@ base::Status StreamCall::SubmitNow(base::BufferRef buffer, const access::GrantRe
     request.trace_->Describe(inference->model->name(), inference->model->version(), inference->id);
     inference->trace = request.trace_;
   }
+  request.expects_final_ = true;
   request.cancellation_.Open(*inference);
   context_->service.Infer(std::move(inference));
   return base::OkStatus();
@@ -221,8 +222,12 @@ void StreamCall::OnSent() {
 }
 
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
+  if (is_final) expects_final_ = false;
   // Only the first response of a model that is not decoupled counts.
-  if (!is_decoupled_ && has_responded_) response.reset();
+  if (!is_decoupled_ && has_responded_) {
+    if (!is_final) return;
+    response.reset();
+  }
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   http2::GrpcMessagePtr message;
   base::Status error;
@@ -236,14 +241,15 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     error = response->error();
     if (error.ok()) {
       base::Result<http2::GrpcMessagePtr> encoded =
-          EncodeStreamResponse(std::move(response), is_final);
+          EncodeStreamResponse(response, is_final);
       if (encoded.ok()) {
         message = std::move(*encoded);
       } else {
         error = encoded.status();
       }
     }
-    response.reset();
+    // If more is to come, this may be what keeps the request, without which there is no more.
+    if (is_final) response.reset();
   } else if (is_final && is_decoupled_ && wants_empty_final_) {
     message = EncodeStreamNotice({.error = {},
                                   .id = id_,
@@ -267,6 +273,18 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   stream_->Deliver(*this, std::move(message), is_final);
   if (trace != nullptr && is_data) [[unlikely]]
     trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
+}
+
+void StreamRequest::OnRequestReleased(core::Request& /*request*/) {
+  // A decoupled model may send responses after that.
+  if (!is_decoupled_) cancellation_.Close();
+}
+
+void StreamRequest::OnRequestGone() {
+  in_flight_.Reset();
+  // The request was dropped without a final response.
+  if (expects_final_) Send(nullptr, true);
+  Unreference();
 }
 
 void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final) {
@@ -458,6 +476,7 @@ void StreamRequest::Recycle() {
   stream_ = nullptr;
   is_decoupled_ = false;
   wants_empty_final_ = false;
+  expects_final_ = false;
   has_responded_ = false;
   message_bytes_ = 0;
   id_.clear();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/stream_call.h"
 
+#include <chrono>
+#include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,6 +39,59 @@ TEST_F(StreamCallTest, IdleStreamsLeaveTheBudgetOfTheirConnectionToOthers) {
       client_->Call(kUnaryPath, Prefixed(Compressed(EncodeRequest(http2::Noise(10'000, 1))), true),
                     {{"grpc-encoding", "gzip"}});
   EXPECT_EQ(client_->Finish(call).status(), "0");
+}
+
+TEST_F(StreamCallTest, ReportsARequestThatIsReleasedWithoutAResponse) {
+  service_->on_infer = [](core::RequestPtr request) { request.reset(); };
+  Start();
+  const int32_t stream = OpenStream();
+  EXPECT_EQ(Response(stream, 0).error_message(), "expected a single response, got 0");
+  // The stream goes on, and ends.
+  client_->SendMore(stream, Prefixed(EncodeRequest("x", "second")), /*open=*/false);
+  const auto second = Response(stream, 1);
+  EXPECT_EQ(second.error_message(), "expected a single response, got 0");
+  EXPECT_EQ(second.infer_response().id(), "second");
+  EXPECT_EQ(client_->Finish(stream).status(), "0");
+}
+
+TEST_F(StreamCallTest, EndsARequestThatIsReleasedAfterAResponseThatWasNotTheLast) {
+  service_->on_infer = [](core::RequestPtr request) {
+    core::ResponseSink& sink = request->sink();
+    core::ResponsePtr first = core::Response::Create(*request);
+    core::ResponsePtr second = core::Response::Create(*request);
+    request.reset();
+    sink.Send(std::move(first), false);
+    sink.Send(std::move(second), false);
+  };
+  Start();
+  const int32_t stream = OpenStream();
+  EXPECT_EQ(Response(stream, 0).infer_response().model_name(), "m");
+  client_->SendMore(stream, "", /*open=*/false);
+  const http2::Reply reply = client_->Finish(stream);
+  EXPECT_EQ(reply.status(), "0");
+  EXPECT_EQ(reply.messages().size(), 1u);
+}
+
+// A model may end that way when it sees that its request was cancelled.
+TEST_F(StreamCallTest, EndsThoughACancelledRequestOfADecoupledModelIsReleasedWithoutAResponse) {
+  UseDecoupledModel();
+  std::promise<void> received;
+  core::RequestPtr waiting;
+  service_->on_infer = [&](core::RequestPtr request) {
+    waiting = std::move(request);
+    received.set_value();
+  };
+  std::promise<void> cancelled;
+  service_->on_cancel = [&](core::Request&) {
+    waiting.reset();
+    cancelled.set_value();
+  };
+  Start();
+  const int32_t stream = OpenStream();
+  received.get_future().wait();
+  client_->Reset(stream);
+  cancelled.get_future().wait();
+  EXPECT_TRUE(frontend_->Drain(std::chrono::steady_clock::now() + http2::Client::kLong));
 }
 
 }  // namespace
