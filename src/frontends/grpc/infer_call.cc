@@ -63,9 +63,7 @@ void InferCall::Resume(const base::Status& status) {
     }
     phase = Phase::kResuming;
     if (!phase_.compare_exchange_strong(phase, Phase::kDirect)) {
-      // The client went away meanwhile, perhaps before there was a request to cancel.
-      if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
-      End();
+      End();  // the client went away meanwhile
     }
   }
   Unreference();
@@ -103,6 +101,8 @@ base::Status InferCall::Submit() {
   }
   expects_response_ = true;
   cancellation_.Open(*request);
+  if (was_cancelled_.load()) [[unlikely]]
+    if (const core::RequestRef mine = cancellation_.Take()) context_->service.Cancel(*mine);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
 }
@@ -165,7 +165,7 @@ void InferCall::OnRequestGone() {
 
 void InferCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelInferHandler");
-  was_cancelled_ = true;
+  was_cancelled_.store(true);
   if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
 }
 
@@ -178,7 +178,7 @@ void InferCall::OnDone() {
 
 void InferCall::End() {
   if (trace_ != nullptr) [[unlikely]] {
-    if (!was_cancelled_) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
+    if (!was_cancelled_.load()) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
   }
   cancellation_.Close();
   Unreference();
@@ -202,7 +202,7 @@ void InferCall::Recycle() {
   expects_response_ = false;
   response_count_ = 0;
   first_response_.reset();
-  was_cancelled_ = false;
+  was_cancelled_.store(false);
   was_found_ = false;
   phase_.store(Phase::kDirect);
   trace_.reset();

@@ -68,12 +68,12 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   base::UnitGrant in_flight_;
   std::atomic<int> references_{0};  // held by the stream and the request
   std::atomic<Phase> phase_{Phase::kDirect};
+  std::atomic<bool> was_cancelled_{false};
   // Confined to the sender.
   bool expects_response_ = false;  // submitted, and the last response has not come
   size_t response_count_ = 0;
   core::ResponsePtr first_response_;  // until it is known whether more follow
-  bool was_cancelled_ = false;        // confined to the events
-  bool was_found_ = false;            // whether Submit has found the model
+  bool was_found_ = false;  // whether Submit has found the model
 };
 
 }  // namespace nereid::grpc

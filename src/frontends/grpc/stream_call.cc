@@ -183,6 +183,8 @@ base::Status StreamCall::SubmitNow(base::BufferRef buffer, const access::GrantRe
   }
   request.expects_final_ = true;
   request.cancellation_.Open(*inference);
+  if (is_ended_.load()) [[unlikely]]
+    if (const core::RequestRef mine = request.cancellation_.Take()) context_->service.Cancel(*mine);
   context_->service.Infer(std::move(inference));
   return base::OkStatus();
 }

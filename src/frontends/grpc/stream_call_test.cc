@@ -72,6 +72,30 @@ TEST_F(StreamCallTest, EndsARequestThatIsReleasedAfterAResponseThatWasNotTheLast
   EXPECT_EQ(reply.messages().size(), 1u);
 }
 
+// With triton_grpc_error, the error of one request ends the stream, and thereby the others: also
+// one that another thread is submitting.
+TEST_F(StreamCallTest, CancelsARequestThatIsSubmittedWhileTheStreamEnds) {
+  core::RequestPtr first;
+  std::promise<bool> second_was_cancelled;
+  int requests = 0;
+  service_->on_infer = [&](core::RequestPtr request) {
+    if (++requests == 1) {
+      first = std::move(request);
+    } else {
+      second_was_cancelled.set_value(request->is_cancelled());
+      core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+    }
+  };
+  service_->on_direct = [&](core::Request&) {
+    if (first != nullptr) core::CompleteWithError(std::move(first), base::InternalError("broken"));
+  };
+  Start();
+  const int32_t stream = OpenStream("x", {{"triton_grpc_error", "true"}});
+  client_->SendMore(stream, Prefixed(EncodeRequest("x")), /*open=*/true);
+  EXPECT_EQ(client_->Finish(stream).headers.at("grpc-message"), "broken");
+  EXPECT_TRUE(second_was_cancelled.get_future().get());
+}
+
 // A model may end that way when it sees that its request was cancelled.
 TEST_F(StreamCallTest, EndsThoughACancelledRequestOfADecoupledModelIsReleasedWithoutAResponse) {
   UseDecoupledModel();

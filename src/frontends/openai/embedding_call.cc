@@ -95,6 +95,8 @@ bool EmbeddingCall::SubmitNext() {
   // Until there is a response, for the case that none comes.
   error_ = base::InternalError("the model sent no response to the request");
   cancellation_.Open(*request);
+  if (is_abandoned_.load()) [[unlikely]]
+    if (const core::RequestRef mine = cancellation_.Take()) service_.Cancel(*mine);
   service_.Infer(std::move(request));
   return true;
 }

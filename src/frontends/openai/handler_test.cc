@@ -452,6 +452,34 @@ TEST_F(OpenAiHandlerTest, CancelsForClientsThatLeave) {
   }
 }
 
+// They are submitted by the thread that has loaded the model, while the reactor sees the client go.
+TEST_F(OpenAiHandlerTest, CancelsForClientsThatLeaveWhileTheirTextsAreSubmitted) {
+  Serve("embeddings");
+  ThreadEach threads;
+  service_->is_loaded = false;
+  service_->on_await = [&](service::Service::ModelWaiter done) {
+    threads.Run([this, done = std::move(done)]() mutable {
+      service_->is_loaded = true;
+      done(service_->FindModel("m", ""));
+    });
+  };
+  service_->on_direct = [&](core::Request&) {
+    client_->Close();
+    // The second reply is of a later round than the first, and that is none before the close.
+    http::Client other(server_->port());
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(other.Ask("GET", "/v2/health/live").status, 200);
+  };
+  std::promise<bool> was_cancelled;
+  service_->on_infer = [&](core::RequestPtr request) {
+    was_cancelled.set_value(request->is_cancelled());
+    core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+  };
+  const std::string body = R"({"model":"m","input":"x"})";
+  client_->Send("POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_TRUE(was_cancelled.get_future().get());
+}
+
 TEST_F(OpenAiHandlerTest, GivesVectorsAsBase64) {
   Serve("embeddings");
   std::vector<size_t> batches;
