@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,7 +36,8 @@ base::Status OverError(const core::Caller& caller, double limit, std::string_vie
 
 }  // namespace
 
-// Gives back a caller's place when the request is gone.
+// Gives back a caller's place before the last response of the request is passed on, with which the
+// caller may send the next request, or when the request is gone without one.
 class CallerQuotas::InFlight final : public core::ForwardingSink {
  public:
   void Open(CallerQuotas& quotas, Uses uses, core::Request& request) {
@@ -43,15 +45,23 @@ class CallerQuotas::InFlight final : public core::ForwardingSink {
     uses_ = std::move(uses);
     PutBefore(request);
   }
-  void Recycle() { uses_ = {}; }
+  void Send(core::ResponsePtr response, bool is_final) override {
+    if (is_final) End();
+    ForwardingSink::Send(std::move(response), is_final);
+  }
+  void Recycle() {}
 
  protected:
   void Retire() override {
-    quotas_->Release(uses_);
+    End();
     base::ObjectPool<InFlight>::Give(this);
   }
 
  private:
+  void End() {
+    if (uses_ != Uses()) quotas_->Release(std::exchange(uses_, {}));
+  }
+
   CallerQuotas* quotas_ = nullptr;
   Uses uses_;
 };

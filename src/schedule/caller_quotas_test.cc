@@ -88,6 +88,22 @@ TEST_F(CallerQuotasTest, GiveAPlaceBackWhenTheRequestIsGone) {
   EXPECT_TRUE(Admit(one).ok());
 }
 
+// For the next request of a caller who waits for it.
+TEST_F(CallerQuotasTest, GiveAPlaceBackBeforeTheLastResponseIsSent) {
+  const auto one = MakeCaller("one", {.in_flight = 1});
+  core::RequestPtr first = Request(one);
+  ASSERT_TRUE(quotas_.Admit(*first, kStart).ok());
+  const core::RequestRef kept(*first);
+  first->sink().Send(core::Response::Create(*first), false);
+  EXPECT_FALSE(Admit(one).ok());
+  first->sink().Send(nullptr, true);
+  core::RequestPtr second = Request(one);
+  EXPECT_TRUE(quotas_.Admit(*second, kStart).ok());
+  // The end of the first is not the end of the second.
+  first.reset();
+  EXPECT_FALSE(Admit(one).ok());
+}
+
 TEST_F(CallerQuotasTest, TakeNothingOfOneLimitIfAnotherOneIsReached) {
   const auto one = MakeCaller("one", {.requests_per_s = 2, .in_flight = 1});
   core::RequestPtr first = Request(one);

@@ -122,6 +122,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   }
   expects_response_ = false;
   if (response == nullptr) response = std::move(first_response_);
+  if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
   if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());

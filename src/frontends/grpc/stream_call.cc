@@ -224,7 +224,10 @@ void StreamCall::OnSent() {
 }
 
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
-  if (is_final) expects_final_ = false;
+  if (is_final) {
+    expects_final_ = false;
+    if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
+  }
   // Only the first response of a model that is not decoupled counts.
   if (!is_decoupled_ && has_responded_) {
     if (!is_final) return;
@@ -306,6 +309,8 @@ void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, 
       if (request.is_decoupled_) Unlink(request);
     }
   }
+  // Of a request that ends without another response.
+  if (done) common::EndFlight(done->model, request.in_flight_);
   Drain();
   done.Reset();
   Unreference();

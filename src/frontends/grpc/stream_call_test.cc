@@ -72,6 +72,36 @@ TEST_F(StreamCallTest, EndsARequestThatIsReleasedAfterAResponseThatWasNotTheLast
   EXPECT_EQ(reply.messages().size(), 1u);
 }
 
+// A backend that executes requests together keeps the memory of all of them until it has the last
+// response.
+TEST_F(StreamCallTest, ARequestWhoseResponseIsSentLeavesItsPlaceToTheNext) {
+  for (const bool is_decoupled : {false, true}) {
+    if (is_decoupled) UseDecoupledModel();
+    core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
+    std::vector<core::RequestRef> kept;
+    service_->on_infer = [&](core::RequestPtr request) {
+      kept.emplace_back(*request);
+      if (!is_decoupled) return RespondBriefly(std::move(request));
+      // Its end is of its own, and here without a message.
+      request->sink().Send(core::Response::Create(*request), false);
+      request->sink().Send(nullptr, true);
+    };
+    Start({.budgets = &budgets});
+    const int32_t stream = OpenStream();
+    EXPECT_EQ(Response(stream, 0).error_message(), "");
+    for (size_t i = 1; i < 3; ++i) {
+      client_->SendMore(stream, Prefixed(EncodeRequest("x")), /*open=*/true);
+      EXPECT_EQ(Response(stream, i).error_message(), "");
+    }
+    client_->SendMore(stream, "", /*open=*/false);
+    EXPECT_EQ(client_->Finish(stream).status(), "0");
+    EXPECT_EQ(budgets.requests.used(), 0u);
+    EXPECT_EQ(service_->model().request_count(), 0u);
+    frontend_.reset();
+    kept.clear();
+  }
+}
+
 // With triton_grpc_error, the error of one request ends the stream, and thereby the others: also
 // one that another thread is submitting.
 TEST_F(StreamCallTest, CancelsARequestThatIsSubmittedWhileTheStreamEnds) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "common/admission.h"
 #include "common/base64.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
@@ -180,6 +181,7 @@ base::Status EmbeddingCall::AppendVector(const ResponseOutput& output, size_t fi
 }
 
 void EmbeddingCall::Respond() {
+  common::EndFlight(submission_.model, submission_.in_flight);
   if (!error_.ok()) return RespondError(std::move(submission_.exchange), error_);
   std::string json = R"({"object":"list","data":[)";
   json += json_;

@@ -362,9 +362,30 @@ TEST_F(OpenAiHandlerTest, CountsACallAsOneRequestOfTheVersionThatServesIt) {
   EXPECT_EQ(Embed(R"(["a","bb","ccc"])").status, 200);
   EXPECT_EQ(batches, (std::vector<size_t>{2, 1}));
   EXPECT_EQ(directed, 1);
-  // The call may end after its reply has been sent.
-  Stop();
   EXPECT_EQ(canary->request_count(), 0u);
+  EXPECT_EQ(budgets_.requests.used(), 0u);
+}
+
+// Whoever keeps its memory for longer.
+TEST_F(OpenAiHandlerTest, ARequestIsInFlightUntilItsReplyIsSent) {
+  Serve("completions");
+  std::vector<core::RequestRef> kept;
+  service_->on_infer = [&](core::RequestPtr request) {
+    kept.emplace_back(*request);
+    EXPECT_EQ(budgets_.requests.used(), 1u);
+    EXPECT_EQ(service_->model().request_count(), 1u);
+    if (kept.size() % 2 == 0) return Saying({"a"})(std::move(request));
+    core::ResponsePtr response = TextResponse(*request, "a");
+    core::Complete(std::move(request), std::move(response));
+  };
+  for (const char* const members : {"", "", R"(,"stream":true)", R"(,"stream":true)"}) {
+    EXPECT_EQ(Complete(members).status, 200);
+    EXPECT_EQ(budgets_.requests.used(), 0u);
+    EXPECT_EQ(service_->model().request_count(), 0u);
+  }
+  client_.reset();
+  server_.reset();
+  kept.clear();
 }
 
 // Runs functions on a thread each, and waits for all of them.
