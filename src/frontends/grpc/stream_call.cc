@@ -46,10 +46,7 @@ bool StreamCall::IsStillAdmitted() {
 void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   if (is_ended_.load() || !IsStillAdmitted()) return;
   if (!message_.Parse(message)) {
-    is_ended_.store(true);
-    call_->Finish(message_.refusal_status(), message_.refusal());
-    CancelAll();
-    return;
+    return EndWith(message_.refusal_status(), message_.refusal());
   }
   if (IsCrammed()) [[unlikely]] {
     return EndWith(
@@ -210,7 +207,7 @@ void StreamCall::WaitForRoom() {
       }
     }
   }
-  if (!was_in_vain || is_ended_.exchange(true)) return;
+  if (!was_in_vain || !End()) return;
   NEREID_VLOG(1, "a stream is given up: its client does not read");
   call_->Abort(http2::GrpcStatus::kUnavailable,
                "the stream was given up: its client does not read");
@@ -408,13 +405,16 @@ void StreamCall::EndWith(const base::Status& error) {
 }
 
 void StreamCall::EndWith(http2::GrpcStatus status, std::string_view text) {
-  if (is_ended_.exchange(true)) return;
-  {
-    base::MutexLock lock(mutex_);
-    sent_.NotifyAll();
-  }
+  if (!End()) return;
   call_->Finish(status, text);
   CancelAll();
+}
+
+bool StreamCall::End() {
+  if (is_ended_.exchange(true)) return false;
+  base::MutexLock lock(mutex_);
+  sent_.NotifyAll();
+  return true;
 }
 
 void StreamCall::CancelAll() {
@@ -432,11 +432,7 @@ void StreamCall::CancelAll() {
 
 void StreamCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelStreamInferHandler");
-  {
-    base::MutexLock lock(mutex_);
-    is_ended_.store(true);
-    sent_.NotifyAll();
-  }
+  End();
   CancelAll();
 }
 

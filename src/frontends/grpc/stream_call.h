@@ -108,6 +108,9 @@ class StreamCall final : public http2::GrpcCallEvents {
   void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
   // Whether the stream has as many requests in progress as it may have.
   bool IsCrammed();
+  // From here on nothing more is sent, and no model waits for room. Returns whether this is the end
+  // of the stream, and not a later one.
+  bool End();
   // Ends the stream with an error. Requests in progress are cancelled.
   void EndWith(http2::GrpcStatus status, std::string_view text);
   // Ends the stream with `error`: in triton_grpc_error mode, or because its client goes too far.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,29 @@ TEST_F(StreamCallTest, ARequestWhoseResponseIsSentLeavesItsPlaceToTheNext) {
     frontend_.reset();
     kept.clear();
   }
+}
+
+TEST_F(StreamCallTest, AModelThatWaitsForTheClientGoesOnWhenTheStreamEnds) {
+  UseDecoupledModel();
+  std::promise<core::RequestPtr> received;
+  service_->on_infer = [&](core::RequestPtr request) { received.set_value(std::move(request)); };
+  Start({.max_unsent_responses = 1}, /*window=*/10);
+  const int32_t stream = OpenStream();
+  core::RequestPtr request = received.get_future().get();
+  std::promise<void> sent_all;
+  std::thread model([&] {
+    for (int i = 0; i < 10; ++i) {
+      request->sink().Send(core::Response::Create(*request), false);
+    }
+    sent_all.set_value();
+    core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+  });
+  std::future<void> is_done = sent_all.get_future();
+  EXPECT_TRUE(client_->Until([&] { return !client_->reply(stream).body.empty(); }));
+  // No request.
+  client_->SendMore(stream, Prefixed("\xff"), /*open=*/true);
+  EXPECT_EQ(is_done.wait_for(http2::Client::kLong), std::future_status::ready);
+  model.join();
 }
 
 // With triton_grpc_error, the error of one request ends the stream, and thereby the others: also
