@@ -113,6 +113,28 @@ TEST_F(CallerQuotasTest, TakeNothingOfOneLimitIfAnotherOneIsReached) {
   EXPECT_TRUE(Admit(one).ok());
 }
 
+// The second limit of a request makes the table longer than it may get.
+TEST_F(CallerQuotasTest, ForgetNobodyWhoseRequestIsBeingAdmitted) {
+  core::ModelOptions options;
+  options.config = std::make_shared<config::ModelConfig>();
+  options.caller_limits = {.in_flight = 5};
+  core::Model limited(std::move(options));
+  const auto ask = [&](const core::CallerRef& caller) {
+    core::RequestPtr request = core::Request::Create(sink_);
+    EXPECT_TRUE(limited.TryPin());
+    request->model = core::ModelHandle(limited);
+    request->caller = caller;
+    return request;
+  };
+  for (int others = 0; others < 70; ++others) {
+    const auto one = MakeCaller("one", {.in_flight = 1});
+    const core::RequestPtr first = ask(one);
+    ASSERT_TRUE(quotas_.Admit(*first, kStart).ok());
+    EXPECT_FALSE(quotas_.Admit(*ask(one), kStart).ok()) << others;
+    if (others == 0) ASSERT_TRUE(Admit(MakeCaller("other", {.in_flight = 1})).ok());
+  }
+}
+
 TEST_F(CallerQuotasTest, ForgetCallersWhoUseNothing) {
   std::weak_ptr<const core::Caller> first;
   for (int i = 0; i < 1000; ++i) {
