@@ -40,49 +40,39 @@ size_t UnitBudget::ChoosePlace() {
   return place_of_thread_ % kPlaces;
 }
 
-int64_t UnitBudget::TakeFree(int64_t wanted) {
-  int64_t free = free_.load();
-  int64_t taken;
-  do {
-    taken = std::min(free, wanted);
-    if (taken <= 0) return 0;
-  } while (!free_.compare_exchange_weak(free, free - taken));
-  return taken;
-}
-
-int64_t UnitBudget::Collect() {
-  int64_t collected = 0;
-  for (Place& place : places_) {
-    int64_t there = place.at_hand.load();
-    while (there > 0 && !place.at_hand.compare_exchange_weak(there, 0)) {
-    }
-    collected += std::max<int64_t>(there, 0);
-  }
-  return collected;
+void UnitBudget::Collect() {
+  // A closed place gives no unit, but it still takes those that come back. So once all are closed,
+  // a unit that is in one of them stays there until it is found.
+  for (Place& place : places_) place.at_hand.fetch_sub(kClosed);
+  for (Place& place : places_) free_ += place.at_hand.exchange(0) + kClosed;
 }
 
 bool UnitBudget::TakeSlowly(Place& place) {
-  int64_t taken = TakeFree(block_);
-  if (taken == 0) taken = Collect();
-  if (taken == 0) {
+  MutexLock lock(mutex_);
+  if (free_ == 0) Collect();
+  if (free_ == 0) {
     refusals_.fetch_add(1);
     return false;
   }
+  const int64_t taken = std::min(free_, block_);
+  free_ -= taken;
   place.at_hand.fetch_add(taken - 1);
   return true;
 }
 
 void UnitBudget::ReturnBlock(Place& place) {
+  MutexLock lock(mutex_);
   int64_t there = place.at_hand.load();
   do {
     if (there <= block_) return;
   } while (!place.at_hand.compare_exchange_weak(there, there - block_));
-  free_.fetch_add(block_);
+  free_ += block_;
 }
 
 uint64_t UnitBudget::used() const {
-  int64_t left = free_.load();
-  for (const Place& place : places_) left += std::max<int64_t>(place.at_hand.load(), 0);
+  MutexLock lock(mutex_);
+  int64_t left = free_;
+  for (const Place& place : places_) left += place.at_hand.load();
   const auto all = static_cast<int64_t>(Countable(limit_));
   return static_cast<uint64_t>(std::clamp<int64_t>(all - left, 0, all));
 }

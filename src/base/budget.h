@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace nereid::base {
 
 // A bounded amount. Thread-safe.
@@ -76,8 +78,8 @@ class BudgetGrant {
 
 // A budget of single units of which every request takes one. Threads take units from it in blocks
 // and keep some at hand, each thread in a place of its own, so that no counter is shared between
-// requests. The limit is never exceeded, and a unit is refused only if no place has one.
-// Thread-safe.
+// requests. The limit is never exceeded, and a unit is refused only if at one moment no place has
+// one. Thread-safe.
 class UnitBudget {
  public:
   explicit UnitBudget(uint64_t limit = Budget::kUnlimited);
@@ -86,9 +88,11 @@ class UnitBudget {
 
   [[nodiscard]] bool TryTake() {
     Place& place = places_[PlaceOfThread()];
-    if (place.at_hand.fetch_sub(1) > 0) [[likely]]
-      return true;
-    place.at_hand.fetch_add(1);
+    int64_t at_hand = place.at_hand.load();
+    while (at_hand > 0) {
+      if (place.at_hand.compare_exchange_weak(at_hand, at_hand - 1)) [[likely]]
+        return true;
+    }
     return TakeSlowly(place);
   }
   void Give() {
@@ -99,34 +103,37 @@ class UnitBudget {
 
   uint64_t limit() const { return limit_; }
   // The units that are out at about this moment.
-  uint64_t used() const;
+  uint64_t used() const NEREID_EXCLUDES(mutex_);
   uint64_t refusals() const { return refusals_.load(); }
 
  private:
   static constexpr size_t kPlaces = 16;
   struct alignas(64) Place {
-    std::atomic<int64_t> at_hand{0};
+    std::atomic<int64_t> at_hand{0};  // less by kClosed while the place is closed
   };
+  // More than all the units that threads have at hand.
+  static constexpr int64_t kClosed = int64_t{1} << 62;
 
   static size_t PlaceOfThread() {
     const uint32_t mine = place_of_thread_;
     return mine != 0 ? mine % kPlaces : ChoosePlace();
   }
   static size_t ChoosePlace();
-  bool TakeSlowly(Place& place);
-  void ReturnBlock(Place& place);
-  // Takes up to `wanted` units that no thread has at hand; returns how many.
-  int64_t TakeFree(int64_t wanted);
-  // Takes all units that threads have at hand; returns how many.
-  int64_t Collect();
+  bool TakeSlowly(Place& place) NEREID_EXCLUDES(mutex_);
+  void ReturnBlock(Place& place) NEREID_EXCLUDES(mutex_);
+  // Makes all units free that threads have at hand at one moment, and maybe some that they get
+  // later.
+  void Collect() NEREID_REQUIRES(mutex_);
 
   static inline constinit thread_local uint32_t place_of_thread_ = 0;  // 0: none yet
 
   const uint64_t limit_;
   const int64_t block_;
-  std::atomic<int64_t> free_;  // in no place
   std::atomic<uint64_t> refusals_{0};
   std::array<Place, kPlaces> places_;
+  // Held where units are neither free nor at hand, so that nobody misses them.
+  mutable Mutex mutex_;
+  int64_t free_ NEREID_GUARDED_BY(mutex_);  // in no place
 };
 
 // One unit of a UnitBudget, given back when this is destroyed. Thread-compatible.

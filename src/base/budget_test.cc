@@ -112,6 +112,41 @@ TEST(UnitBudget, NeverGrantsMoreThanItsLimitToManyThreads) {
   EXPECT_EQ(left, kLimit);
 }
 
+// As many threads as there are units take one at a time, which other threads give back.
+TEST(UnitBudget, RefusesNoUnitWhileThereIsOne) {
+  enum State { kBack, kOut, kEnd };
+  for (const size_t limit : {2u, 5u}) {
+    UnitBudget budget(limit);
+    std::vector<std::atomic<State>> units(limit);
+    const auto pass_on = [](std::atomic<State>& unit, State state) {
+      unit.store(state);
+      unit.notify_one();
+    };
+    std::vector<std::thread> threads;
+    for (std::atomic<State>& unit : units) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 20'000; ++i) {
+          if (!budget.TryTake()) break;
+          pass_on(unit, kOut);
+          unit.wait(kOut);
+        }
+        pass_on(unit, kEnd);
+      });
+      threads.emplace_back([&] {
+        unit.wait(kBack);
+        while (unit.load() == kOut) {
+          budget.Give();
+          pass_on(unit, kBack);
+          unit.wait(kBack);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(budget.refusals(), 0u);
+    EXPECT_EQ(budget.used(), 0u);
+  }
+}
+
 TEST(UnitGrant, IsEmptyAfterARefusal) {
   UnitBudget budget(1);
   {

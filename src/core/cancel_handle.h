@@ -21,7 +21,8 @@ class CancelHandle {
   CancelHandle& operator=(const CancelHandle&) = delete;
 
   // Makes `request` cancellable. REQUIRES: the handle is closed, and the caller has not passed the
-  // request on yet.
+  // request on yet. Who cancelled before that has found the slot empty: if another thread may have,
+  // it says so in an atomic variable before it calls Take, and the caller reads that after this.
   void Open(Request& request) { slot_ = RequestRef(request).Release(); }
 
   // Takes the reference in order to cancel: if (const auto request = handle.Take()) ... Empty if

@@ -101,6 +101,12 @@ bool ModelHandle::CountAsRequest(uint64_t limit) {
   return true;
 }
 
+void ModelHandle::EndRequest() {
+  if (!is_request()) return;
+  flags_ &= static_cast<uint8_t>(~kCountsAsRequest);
+  model_->EndRequest();
+}
+
 void ModelHandle::Unpin(Model& model, bool is_request) {
   if (is_request) {
     model.UnpinRequest();

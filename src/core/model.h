@@ -137,6 +137,8 @@ class Model {
   [[nodiscard]] bool TryCountRequest(uint64_t limit);
   // Drops a pin that TryCountRequest has counted.
   void UnpinRequest() { Drop(kPin | kRequest); }
+  // Ends the count of such a pin, which the caller keeps: hence relaxed.
+  void EndRequest() { pins_.fetch_sub(kRequest, std::memory_order_relaxed); }
   // Refuses further pins, unless there are any: then returns false, without a change. EndHold
   // allows pins again, unless Close was called meanwhile.
   bool TryHold();

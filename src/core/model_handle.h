@@ -39,9 +39,12 @@ class ModelHandle {
   void Reset() {
     if (Model* const model = std::exchange(model_, nullptr)) Unpin(*model, is_request());
   }
-  // Counts this pin among the requests in flight of its version, until it is dropped. Returns
-  // false, without a change, if `limit` are in flight. REQUIRES: not empty, and not counted yet.
+  // Counts this pin among the requests in flight of its version, until EndRequest or until it is
+  // dropped. Returns false, without a change, if `limit` are in flight. REQUIRES: not empty, and not
+  // counted yet.
   [[nodiscard]] bool CountAsRequest(uint64_t limit);
+  // Ends that count; the version stays pinned. Does nothing if this pin is not counted.
+  void EndRequest();
   bool is_request() const { return (flags_ & kCountsAsRequest) != 0; }
   // Returns a second pin on the same version, even if that is closing. It does not count as a
   // request. Empty for an empty handle.

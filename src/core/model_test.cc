@@ -73,6 +73,13 @@ TEST(Model, CountsRequestsApartFromOtherPins) {
   other.Reset();
   EXPECT_EQ(model->request_count(), 1u);
   EXPECT_TRUE(third.CountAsRequest(2));
+  // One that has ended leaves its place to another and keeps the version.
+  third.EndRequest();
+  EXPECT_FALSE(third.is_request());
+  EXPECT_EQ(model->request_count(), 1u);
+  EXPECT_EQ(model->pin_count(), 3u);
+  third.EndRequest();
+  EXPECT_EQ(model->request_count(), 1u);
   // What was refused, or was a request once, is an ordinary pin.
   moved = pin();
   EXPECT_EQ(model->request_count(), 1u);
@@ -115,6 +122,8 @@ TEST(ClosedModel, IsDrainedWhenItsLastRequestIsGone) {
   copy.Reset();
   EXPECT_EQ(drained, 0);
   EXPECT_EQ(model->request_count(), 1u);
+  request.EndRequest();
+  EXPECT_EQ(drained, 0);
   request.Reset();
   EXPECT_EQ(drained, 1);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,7 +36,8 @@ base::Status OverError(const core::Caller& caller, double limit, std::string_vie
 
 }  // namespace
 
-// Gives back a caller's place when the request is gone.
+// Gives back a caller's place before the last response of the request is passed on, with which the
+// caller may send the next request, or when the request is gone without one.
 class CallerQuotas::InFlight final : public core::ForwardingSink {
  public:
   void Open(CallerQuotas& quotas, Uses uses, core::Request& request) {
@@ -43,15 +45,23 @@ class CallerQuotas::InFlight final : public core::ForwardingSink {
     uses_ = std::move(uses);
     PutBefore(request);
   }
-  void Recycle() { uses_ = {}; }
+  void Send(core::ResponsePtr response, bool is_final) override {
+    if (is_final) End();
+    ForwardingSink::Send(std::move(response), is_final);
+  }
+  void Recycle() {}
 
  protected:
   void Retire() override {
-    quotas_->Release(uses_);
+    End();
     base::ObjectPool<InFlight>::Give(this);
   }
 
  private:
+  void End() {
+    if (uses_ != Uses()) quotas_->Release(std::exchange(uses_, {}));
+  }
+
   CallerQuotas* quotas_ = nullptr;
   Uses uses_;
 };
@@ -67,6 +77,8 @@ base::Status CallerQuotas::Admit(core::Request& request, uint64_t now_ns) {
   Uses uses;
   {
     base::MutexLock lock(mutex_);
+    // Not between the two below: the first is nobody's yet.
+    if (uses_.size() >= prune_at_) Prune(now_ns);
     if (AreLimited(own)) uses[0] = UseOf(request.caller, nullptr, own, now_ns);
     if (AreLimited(of_model)) {
       uses[1] = UseOf(request.caller, &*request.model, of_model, now_ns);
@@ -83,7 +95,6 @@ std::shared_ptr<CallerQuotas::Use> CallerQuotas::UseOf(const core::CallerRef& ca
                                                        const void* model,
                                                        const core::CallerLimits& limits,
                                                        uint64_t now_ns) {
-  if (uses_.size() >= prune_at_) Prune(now_ns);
   Entry& entry = uses_[{caller.get(), model}];
   // Another model may have got the address of one that is gone.
   if (entry.use == nullptr || !(entry.use->limits == limits)) {

@@ -24,8 +24,8 @@ class CallerQuotas {
   CallerQuotas(const CallerQuotas&) = delete;
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
-  // Takes what `request`, which has a model and its inputs, needs of its caller's quotas until it
-  // is gone. If that is too much, takes nothing and returns an error that says when to try again.
+  // Takes what `request`, which has a model and its inputs, needs of its caller's quotas until its
+  // last response. If that is too much, takes nothing and returns an error that says when to try again.
   // Requests without a caller, and callers without limits, cost nothing.
   base::Status Admit(core::Request& request, uint64_t now_ns);
 

@@ -88,6 +88,22 @@ TEST_F(CallerQuotasTest, GiveAPlaceBackWhenTheRequestIsGone) {
   EXPECT_TRUE(Admit(one).ok());
 }
 
+// For the next request of a caller who waits for it.
+TEST_F(CallerQuotasTest, GiveAPlaceBackBeforeTheLastResponseIsSent) {
+  const auto one = MakeCaller("one", {.in_flight = 1});
+  core::RequestPtr first = Request(one);
+  ASSERT_TRUE(quotas_.Admit(*first, kStart).ok());
+  const core::RequestRef kept(*first);
+  first->sink().Send(core::Response::Create(*first), false);
+  EXPECT_FALSE(Admit(one).ok());
+  first->sink().Send(nullptr, true);
+  core::RequestPtr second = Request(one);
+  EXPECT_TRUE(quotas_.Admit(*second, kStart).ok());
+  // The end of the first is not the end of the second.
+  first.reset();
+  EXPECT_FALSE(Admit(one).ok());
+}
+
 TEST_F(CallerQuotasTest, TakeNothingOfOneLimitIfAnotherOneIsReached) {
   const auto one = MakeCaller("one", {.requests_per_s = 2, .in_flight = 1});
   core::RequestPtr first = Request(one);
@@ -95,6 +111,28 @@ TEST_F(CallerQuotasTest, TakeNothingOfOneLimitIfAnotherOneIsReached) {
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(Admit(one).ok());
   first.reset();
   EXPECT_TRUE(Admit(one).ok());
+}
+
+// The second limit of a request makes the table longer than it may get.
+TEST_F(CallerQuotasTest, ForgetNobodyWhoseRequestIsBeingAdmitted) {
+  core::ModelOptions options;
+  options.config = std::make_shared<config::ModelConfig>();
+  options.caller_limits = {.in_flight = 5};
+  core::Model limited(std::move(options));
+  const auto ask = [&](const core::CallerRef& caller) {
+    core::RequestPtr request = core::Request::Create(sink_);
+    EXPECT_TRUE(limited.TryPin());
+    request->model = core::ModelHandle(limited);
+    request->caller = caller;
+    return request;
+  };
+  for (int others = 0; others < 70; ++others) {
+    const auto one = MakeCaller("one", {.in_flight = 1});
+    const core::RequestPtr first = ask(one);
+    ASSERT_TRUE(quotas_.Admit(*first, kStart).ok());
+    EXPECT_FALSE(quotas_.Admit(*ask(one), kStart).ok()) << others;
+    if (others == 0) ASSERT_TRUE(Admit(MakeCaller("other", {.in_flight = 1})).ok());
+  }
 }
 
 TEST_F(CallerQuotasTest, ForgetCallersWhoUseNothing) {

@@ -15,9 +15,8 @@ base::Status RefuseForModel(core::Budgets& budgets, core::Model& model);
 base::Status RefuseForServer(const core::Budgets& budgets, core::Model& model);
 
 // Gives a request to `model` its part of what may be in flight: `model`, which the request keeps
-// until it is done, counts as a request of its version, and `grant`, which the request keeps until
-// its memory is free, as one of the server. UNAVAILABLE if too many are in flight. Null `budgets`
-// have no limit.
+// until it is gone, counts as a request of its version, and `grant` as one of the server, both until
+// EndFlight. UNAVAILABLE if too many are in flight. Null `budgets` have no limit.
 inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model,
                           base::UnitGrant& grant) {
   if (budgets == nullptr) return base::OkStatus();
@@ -26,6 +25,14 @@ inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model,
   if (!grant.Take(budgets->requests)) [[unlikely]]
     return RefuseForServer(*budgets, *model);
   return base::OkStatus();
+}
+
+// Gives that part back, before the client can have the last response and sends its next request:
+// the memory of this one may be needed for longer, by what waits to be sent or by a backend that
+// executes it with others.
+inline void EndFlight(core::ModelHandle& model, base::UnitGrant& grant) {
+  model.EndRequest();
+  grant.Reset();
 }
 
 }  // namespace nereid::common

@@ -43,8 +43,13 @@ TEST_F(AdmissionTest, CountsRequestsAndNotWhoElseKeepsTheModelLoaded) {
   EXPECT_EQ(budgets_.requests.refusals(), 0u);
 
   // The model is free for another request while the memory of this one is still in use.
-  first.Reset();
+  EndFlight(first, first_grant);
   EXPECT_TRUE(Admit(&budgets_, third, third_grant).ok());
+  EXPECT_EQ(budgets_.requests.used(), 2u);
+  EndFlight(first, first_grant);
+  first.Reset();
+  EXPECT_EQ(model_->request_count(), 2u);
+  EXPECT_EQ(budgets_.requests.used(), 2u);
 }
 
 TEST_F(AdmissionTest, NamesTheLimitOfTheServerWhenThatIsReached) {

@@ -26,6 +26,9 @@ struct StreamLimits {
   size_t most_unsent_bytes = size_t{64} << 20;
   // The number of requests in progress. A client that sends more loses the stream.
   size_t most_requests = SIZE_MAX;
+  // The bytes of finished requests are credited when there are so many, with a response if there is
+  // one. Until then they count against the budget of the connection, even while the stream is idle.
+  size_t credit_step = size_t{4} << 10;
   // How long the model waits for the client to take the next response before the stream is aborted.
   std::chrono::milliseconds longest_pause{60'000};
 };

@@ -41,6 +41,13 @@ std::chrono::milliseconds ControlDelay() {
   return std::chrono::seconds(std::clamp(std::atoi(text), 0, 3600));
 }
 
+// Small messages need not be credited one by one, but what all the streams of a connection together
+// keep back must leave half of its budget to messages in service.
+size_t CreditStep(const http2::GrpcServerOptions& options) {
+  const size_t streams = std::max<size_t>(options.max_concurrent_streams, 1);
+  return std::clamp<size_t>(options.connection_budget_bytes / 2 / streams, 1, 4 << 10);
+}
+
 }  // namespace
 
 // Finds the method of a path, and whether the client may call it.
@@ -55,7 +62,8 @@ class Frontend::Handler final : public http2::GrpcHandler {
                 .forwarder = options.forwarder,
                 .stream_limits = {.most_unsent_responses = options.max_unsent_responses,
                                   .most_unsent_bytes = options.max_unsent_bytes,
-                                  .most_requests = options.max_stream_requests},
+                                  .most_requests = options.max_stream_requests,
+                                  .credit_step = CreditStep(options.server)},
                 .budgets = options.budgets,
                 .tracing = parts.service.tracing(),
                 .response_delay = ResponseDelay(),

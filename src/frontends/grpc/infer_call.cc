@@ -63,9 +63,7 @@ void InferCall::Resume(const base::Status& status) {
     }
     phase = Phase::kResuming;
     if (!phase_.compare_exchange_strong(phase, Phase::kDirect)) {
-      // The client went away meanwhile, perhaps before there was a request to cancel.
-      if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
-      End();
+      End();  // the client went away meanwhile
     }
   }
   Unreference();
@@ -101,7 +99,10 @@ base::Status InferCall::Submit() {
     trace_->Describe(request->model->name(), request->model->version(), request->id);
     request->trace = trace_;
   }
+  expects_response_ = true;
   cancellation_.Open(*request);
+  if (was_cancelled_.load()) [[unlikely]]
+    if (const core::RequestRef mine = cancellation_.Take()) context_->service.Cancel(*mine);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
 }
@@ -119,7 +120,9 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     if (response != nullptr && response_count_ == 1) first_response_ = std::move(response);
     return;
   }
+  expects_response_ = false;
   if (response == nullptr) response = std::move(first_response_);
+  if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
   if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
@@ -152,9 +155,18 @@ void InferCall::RefuseCount(core::ResponsePtr response) {
   call_->Finish(http2::GrpcStatus::kInternal, text);
 }
 
+void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
+
+void InferCall::OnRequestGone() {
+  in_flight_.Reset();
+  // The request was dropped without a response.
+  if (std::exchange(expects_response_, false)) RefuseCount({});
+  Unreference();
+}
+
 void InferCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelInferHandler");
-  was_cancelled_ = true;
+  was_cancelled_.store(true);
   if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
 }
 
@@ -167,7 +179,7 @@ void InferCall::OnDone() {
 
 void InferCall::End() {
   if (trace_ != nullptr) [[unlikely]] {
-    if (!was_cancelled_) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
+    if (!was_cancelled_.load()) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
   }
   cancellation_.Close();
   Unreference();
@@ -188,9 +200,10 @@ void InferCall::Recycle() {
   bytes_ = {};
   has_message_ = false;
   message_.Clear();
+  expects_response_ = false;
   response_count_ = 0;
   first_response_.reset();
-  was_cancelled_ = false;
+  was_cancelled_.store(false);
   was_found_ = false;
   phase_.store(Phase::kDirect);
   trace_.reset();

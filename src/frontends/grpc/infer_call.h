@@ -29,10 +29,8 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   void OnDone() override;
 
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestGone() override {
-    in_flight_.Reset();
-    Unreference();
-  }
+  void OnRequestReleased(core::Request& request) override;
+  void OnRequestGone() override;
 
   // For ObjectPool.
   void Recycle();
@@ -65,16 +63,17 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
-  core::CancelHandle cancellation_;  // until OnDone
+  core::CancelHandle cancellation_;  // until the request is released, and no longer than OnDone
   std::shared_ptr<observe::Trace> trace_;
   base::UnitGrant in_flight_;
   std::atomic<int> references_{0};  // held by the stream and the request
   std::atomic<Phase> phase_{Phase::kDirect};
+  std::atomic<bool> was_cancelled_{false};
   // Confined to the sender.
+  bool expects_response_ = false;  // submitted, and the last response has not come
   size_t response_count_ = 0;
   core::ResponsePtr first_response_;  // until it is known whether more follow
-  bool was_cancelled_ = false;        // confined to the events
-  bool was_found_ = false;            // whether Submit has found the model
+  bool was_found_ = false;  // whether Submit has found the model
 };
 
 }  // namespace nereid::grpc

@@ -114,7 +114,8 @@ base::Status Classify(const core::Response& response, const core::ResponseOutput
 
 class Encoder {
  public:
-  explicit Encoder(core::ResponsePtr response) : response_(std::move(response)) {}
+  // Takes `response`, which outlives this, if the message refers to its tensors.
+  explicit Encoder(core::ResponsePtr& response) : response_(response) {}
 
   base::Status Prepare(const core::Parameter* extra);
   base::Result<GrpcMessagePtr> Write(bool in_stream);
@@ -123,7 +124,7 @@ class Encoder {
   bool WriteHead(GrpcMessage& message, bool in_stream);
   bool WriteTensors(GrpcMessage& message, bool* refers);
 
-  core::ResponsePtr response_;
+  core::ResponsePtr& response_;
   const core::Parameter* extra_ = nullptr;
   Classes classes_;
   OutgoingOutput inline_outputs_[8];
@@ -250,14 +251,14 @@ base::Result<GrpcMessagePtr> Encoder::Write(bool in_stream) {
 }  // namespace
 
 base::Result<GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response) {
-  Encoder encoder(std::move(response));
+  Encoder encoder(response);
   NEREID_RETURN_IF_ERROR(encoder.Prepare(nullptr));
   return encoder.Write(false);
 }
 
-base::Result<GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final) {
+base::Result<GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr& response, bool is_final) {
   const core::Parameter final_response{.name = kFinalResponse, .value = is_final};
-  Encoder encoder(std::move(response));
+  Encoder encoder(response);
   NEREID_RETURN_IF_ERROR(encoder.Prepare(&final_response));
   return encoder.Write(true);
 }

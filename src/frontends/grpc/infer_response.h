@@ -17,8 +17,10 @@ namespace nereid::grpc {
 base::Result<http2::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
 
 // Like EncodeInferResponse, inside a ModelStreamInferResponse, with `triton_final_response` among
-// the parameters.
-base::Result<http2::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final);
+// the parameters. Takes `response` only if the message refers to its tensors: while there is the
+// one or the other, the request is not gone.
+base::Result<http2::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr& response,
+                                                         bool is_final);
 
 // A message of a stream without tensors: an error, or an empty last response.
 struct StreamNotice {

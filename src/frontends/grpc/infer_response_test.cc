@@ -197,7 +197,7 @@ TEST_F(InferResponses, SayOnAStreamWhetherTheyAreTheLast) {
   for (const bool is_final : {false, true}) {
     Begin("s");
     AddOutput("OUT0", DataType::kFp32, {1}, "1234");
-    const auto message = EncodeStreamResponse(std::move(response_), is_final);
+    const auto message = EncodeStreamResponse(response_, is_final);
     ASSERT_TRUE(message.ok());
     const auto reply = Parse<inference::ModelStreamInferResponse>(**message);
     EXPECT_EQ(reply.error_message(), "");

@@ -15,12 +15,6 @@
 #include "grpc/infer_response.h"
 
 namespace nereid::grpc {
-namespace {
-
-// Flow-control credit is returned to the client in steps of this size.
-constexpr size_t kCreditStep = size_t{256} << 10;
-
-}  // namespace
 
 http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRef call,
                                          access::GrantRef grant, uint64_t generation) {
@@ -52,10 +46,7 @@ bool StreamCall::IsStillAdmitted() {
 void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   if (is_ended_.load() || !IsStillAdmitted()) return;
   if (!message_.Parse(message)) {
-    is_ended_.store(true);
-    call_->Finish(message_.refusal_status(), message_.refusal());
-    CancelAll();
-    return;
+    return EndWith(message_.refusal_status(), message_.refusal());
   }
   if (IsCrammed()) [[unlikely]] {
     return EndWith(
@@ -187,7 +178,10 @@ base::Status StreamCall::SubmitNow(base::BufferRef buffer, const access::GrantRe
     request.trace_->Describe(inference->model->name(), inference->model->version(), inference->id);
     inference->trace = request.trace_;
   }
+  request.expects_final_ = true;
   request.cancellation_.Open(*inference);
+  if (is_ended_.load()) [[unlikely]]
+    if (const core::RequestRef mine = request.cancellation_.Take()) context_->service.Cancel(*mine);
   context_->service.Infer(std::move(inference));
   return base::OkStatus();
 }
@@ -213,7 +207,7 @@ void StreamCall::WaitForRoom() {
       }
     }
   }
-  if (!was_in_vain || is_ended_.exchange(true)) return;
+  if (!was_in_vain || !End()) return;
   NEREID_VLOG(1, "a stream is given up: its client does not read");
   call_->Abort(http2::GrpcStatus::kUnavailable,
                "the stream was given up: its client does not read");
@@ -227,8 +221,15 @@ void StreamCall::OnSent() {
 }
 
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
+  if (is_final) {
+    expects_final_ = false;
+    if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
+  }
   // Only the first response of a model that is not decoupled counts.
-  if (!is_decoupled_ && has_responded_) response.reset();
+  if (!is_decoupled_ && has_responded_) {
+    if (!is_final) return;
+    response.reset();
+  }
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   http2::GrpcMessagePtr message;
   base::Status error;
@@ -242,14 +243,15 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     error = response->error();
     if (error.ok()) {
       base::Result<http2::GrpcMessagePtr> encoded =
-          EncodeStreamResponse(std::move(response), is_final);
+          EncodeStreamResponse(response, is_final);
       if (encoded.ok()) {
         message = std::move(*encoded);
       } else {
         error = encoded.status();
       }
     }
-    response.reset();
+    // If more is to come, this may be what keeps the request, without which there is no more.
+    if (is_final) response.reset();
   } else if (is_final && is_decoupled_ && wants_empty_final_) {
     message = EncodeStreamNotice({.error = {},
                                   .id = id_,
@@ -275,6 +277,18 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
 }
 
+void StreamRequest::OnRequestReleased(core::Request& /*request*/) {
+  // A decoupled model may send responses after that.
+  if (!is_decoupled_) cancellation_.Close();
+}
+
+void StreamRequest::OnRequestGone() {
+  in_flight_.Reset();
+  // The request was dropped without a final response.
+  if (expects_final_) Send(nullptr, true);
+  Unreference();
+}
+
 void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final) {
   // The request, and this object with it, may be destroyed as soon as it is complete and off the
   // list.
@@ -292,6 +306,8 @@ void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, 
       if (request.is_decoupled_) Unlink(request);
     }
   }
+  // Of a request that ends without another response.
+  if (done) common::EndFlight(done->model, request.in_flight_);
   Drain();
   done.Reset();
   Unreference();
@@ -338,7 +354,7 @@ void StreamCall::Drain() {
     {
       base::MutexLock lock(mutex_);
       const bool has_some = TakeSendable(sendable);
-      if (credit_ >= kCreditStep) credit = std::exchange(credit_, 0);
+      if (credit_ >= context_->stream_limits.credit_step) credit = std::exchange(credit_, 0);
       if (!has_some && credit == 0) {
         is_draining_ = false;
         finish = (is_half_closed_ || ends_when_idle_) && first_ == nullptr &&
@@ -348,7 +364,7 @@ void StreamCall::Drain() {
       }
     }
     for (http2::GrpcMessagePtr& message : sendable) {
-      if (!is_ended_.load()) call_->Send(std::move(message));
+      if (!is_ended_.load()) call_->Send(std::move(message), std::exchange(credit, 0));
     }
     sendable.clear();
     if (credit > 0) call_->Credit(credit);
@@ -389,13 +405,16 @@ void StreamCall::EndWith(const base::Status& error) {
 }
 
 void StreamCall::EndWith(http2::GrpcStatus status, std::string_view text) {
-  if (is_ended_.exchange(true)) return;
-  {
-    base::MutexLock lock(mutex_);
-    sent_.NotifyAll();
-  }
+  if (!End()) return;
   call_->Finish(status, text);
   CancelAll();
+}
+
+bool StreamCall::End() {
+  if (is_ended_.exchange(true)) return false;
+  base::MutexLock lock(mutex_);
+  sent_.NotifyAll();
+  return true;
 }
 
 void StreamCall::CancelAll() {
@@ -413,11 +432,7 @@ void StreamCall::CancelAll() {
 
 void StreamCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelStreamInferHandler");
-  {
-    base::MutexLock lock(mutex_);
-    is_ended_.store(true);
-    sent_.NotifyAll();
-  }
+  End();
   CancelAll();
 }
 
@@ -464,6 +479,7 @@ void StreamRequest::Recycle() {
   stream_ = nullptr;
   is_decoupled_ = false;
   wants_empty_final_ = false;
+  expects_final_ = false;
   has_responded_ = false;
   message_bytes_ = 0;
   id_.clear();

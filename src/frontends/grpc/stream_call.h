@@ -26,10 +26,8 @@ class StreamCall;
 class StreamRequest final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestGone() override {
-    in_flight_.Reset();
-    Unreference();
-  }
+  void OnRequestReleased(core::Request& request) override;
+  void OnRequestGone() override;
 
   // For ObjectPool.
   void Recycle();
@@ -41,6 +39,7 @@ class StreamRequest final : public core::ResponseSink {
 
   StreamCall* stream_ = nullptr;  // holds a reference
   bool wants_empty_final_ = false;
+  bool expects_final_ = false;  // submitted, and the last message has not come; as the next
   bool has_responded_ = false;  // confined to the sender
   size_t message_bytes_ = 0;
   base::UnitGrant in_flight_;
@@ -48,7 +47,7 @@ class StreamRequest final : public core::ResponseSink {
   std::string model_name_;
   std::string model_version_;
   std::atomic<int> references_{0};   // held by the list and the core::Request
-  core::CancelHandle cancellation_;  // until the last message
+  core::CancelHandle cancellation_;  // until no response follows
 
   // -- Guarded by the stream's mutex. --
   bool is_decoupled_ = false;  // constant once submitted
@@ -109,6 +108,9 @@ class StreamCall final : public http2::GrpcCallEvents {
   void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
   // Whether the stream has as many requests in progress as it may have.
   bool IsCrammed();
+  // From here on nothing more is sent, and no model waits for room. Returns whether this is the end
+  // of the stream, and not a later one.
+  bool End();
   // Ends the stream with an error. Requests in progress are cancelled.
   void EndWith(http2::GrpcStatus status, std::string_view text);
   // Ends the stream with `error`: in triton_grpc_error mode, or because its client goes too far.

@@ -271,6 +271,41 @@ TEST_F(ApiTest, WantsExactlyOneResponse) {
   EXPECT_EQ(Infer(kFloats).status, 500);
 }
 
+// A backend that executes requests together keeps the memory of all of them until it has the last
+// response.
+TEST_F(ApiTest, ARequestWhoseReplyIsSentLeavesItsPlaceToTheNext) {
+  core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
+  FakeService service(MakeModel({DataType::kFp32}));
+  std::vector<core::RequestRef> kept;
+  std::atomic<bool> ends_apart{false};
+  service.on_infer = [&](core::RequestPtr request) {
+    kept.emplace_back(*request);
+    core::ResponsePtr response = Echo(*request);
+    if (!ends_apart) return core::Complete(std::move(request), std::move(response));
+    request->sink().Send(std::move(response), false);
+    request->sink().Send(nullptr, true);
+  };
+  ApiHandler handler({.budgets = &budgets}, pool_, service, rounds_);
+  auto server =
+      std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, handler));
+  Client client(server->port());
+  for (const bool apart : {false, true}) {
+    ends_apart = apart;
+    for (const std::string action : {"infer", "generate", "generate_stream"}) {
+      for (int i = 0; i < 2; ++i) {
+        const Reply reply = client.Ask("POST", "/v2/models/m/" + action,
+                                       action == "infer" ? kFloats : R"({"IN0":[1]})");
+        EXPECT_EQ(reply.status, 200) << action << ' ' << apart << ' ' << reply.body;
+      }
+    }
+  }
+  EXPECT_EQ(budgets.requests.used(), 0u);
+  EXPECT_EQ(service.model().request_count(), 0u);
+  client.Close();
+  server.reset();
+  kept.clear();
+}
+
 TEST_F(ApiTest, ReportsExecutionErrorsWithTheirStatus) {
   service_.on_infer = [](core::RequestPtr request) {
     core::CompleteWithPrefixedError(std::move(request),

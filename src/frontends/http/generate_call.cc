@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/admission.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "common/load_report.h"
@@ -66,6 +67,7 @@ void GenerateCall::Submit(GenerateSubmission submission, service::Service& servi
   }
   if (!status.ok()) {
     common::LogFailedInference(request->id, status);
+    common::EndFlight(request->model, self->in_flight_);
     RespondError(std::move(self->exchange_), status);
     return;  // destroys the request and with it `self`
   }
@@ -81,13 +83,19 @@ void GenerateCall::Send(core::ResponsePtr response, bool is_final) {
     if (response != nullptr) trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
     if (is_final) trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   }
+  // The end of this or of `response` may destroy the request and with it this object.
+  core::RequestRef request;
+  if (is_final) {
+    request = cancellation_.Take();
+    if (response != nullptr) {
+      common::EndFlight(response->request().model, in_flight_);
+    } else if (request) {
+      common::EndFlight(request->model, in_flight_);
+    }
+  }
   Pass(response.get(), is_final);
-  if (!is_final) return;
-  if (trace_ != nullptr) [[unlikely]]
+  if (is_final && trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
-  // This or the end of `response` may destroy the request and with it this object, so both come
-  // last.
-  cancellation_.Close();
 }
 
 void GenerateCall::Pass(const core::Response* response, bool is_final) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/admission.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "core/model.h"
@@ -159,6 +160,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   http1::HttpExchangePtr exchange = std::move(exchange_);
   cancellation_.Close();
   exchange_ = std::move(exchange);
+  if (response_ != nullptr) common::EndFlight(response_->request().model, in_flight_);
   const base::Status status = WriteBody();
   if (status.ok()) {
     SendResponse();

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "common/admission.h"
 #include "common/base64.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
@@ -95,6 +96,8 @@ bool EmbeddingCall::SubmitNext() {
   // Until there is a response, for the case that none comes.
   error_ = base::InternalError("the model sent no response to the request");
   cancellation_.Open(*request);
+  if (is_abandoned_.load()) [[unlikely]]
+    if (const core::RequestRef mine = cancellation_.Take()) service_.Cancel(*mine);
   service_.Infer(std::move(request));
   return true;
 }
@@ -178,6 +181,7 @@ base::Status EmbeddingCall::AppendVector(const ResponseOutput& output, size_t fi
 }
 
 void EmbeddingCall::Respond() {
+  common::EndFlight(submission_.model, submission_.in_flight);
   if (!error_.ok()) return RespondError(std::move(submission_.exchange), error_);
   std::string json = R"({"object":"list","data":[)";
   json += json_;

@@ -362,9 +362,30 @@ TEST_F(OpenAiHandlerTest, CountsACallAsOneRequestOfTheVersionThatServesIt) {
   EXPECT_EQ(Embed(R"(["a","bb","ccc"])").status, 200);
   EXPECT_EQ(batches, (std::vector<size_t>{2, 1}));
   EXPECT_EQ(directed, 1);
-  // The call may end after its reply has been sent.
-  Stop();
   EXPECT_EQ(canary->request_count(), 0u);
+  EXPECT_EQ(budgets_.requests.used(), 0u);
+}
+
+// Whoever keeps its memory for longer.
+TEST_F(OpenAiHandlerTest, ARequestIsInFlightUntilItsReplyIsSent) {
+  Serve("completions");
+  std::vector<core::RequestRef> kept;
+  service_->on_infer = [&](core::RequestPtr request) {
+    kept.emplace_back(*request);
+    EXPECT_EQ(budgets_.requests.used(), 1u);
+    EXPECT_EQ(service_->model().request_count(), 1u);
+    if (kept.size() % 2 == 0) return Saying({"a"})(std::move(request));
+    core::ResponsePtr response = TextResponse(*request, "a");
+    core::Complete(std::move(request), std::move(response));
+  };
+  for (const char* const members : {"", "", R"(,"stream":true)", R"(,"stream":true)"}) {
+    EXPECT_EQ(Complete(members).status, 200);
+    EXPECT_EQ(budgets_.requests.used(), 0u);
+    EXPECT_EQ(service_->model().request_count(), 0u);
+  }
+  client_.reset();
+  server_.reset();
+  kept.clear();
 }
 
 // Runs functions on a thread each, and waits for all of them.
@@ -450,6 +471,34 @@ TEST_F(OpenAiHandlerTest, CancelsForClientsThatLeave) {
     cancelled.get_future().get();
     core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
   }
+}
+
+// They are submitted by the thread that has loaded the model, while the reactor sees the client go.
+TEST_F(OpenAiHandlerTest, CancelsForClientsThatLeaveWhileTheirTextsAreSubmitted) {
+  Serve("embeddings");
+  ThreadEach threads;
+  service_->is_loaded = false;
+  service_->on_await = [&](service::Service::ModelWaiter done) {
+    threads.Run([this, done = std::move(done)]() mutable {
+      service_->is_loaded = true;
+      done(service_->FindModel("m", ""));
+    });
+  };
+  service_->on_direct = [&](core::Request&) {
+    client_->Close();
+    // The second reply is of a later round than the first, and that is none before the close.
+    http::Client other(server_->port());
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(other.Ask("GET", "/v2/health/live").status, 200);
+  };
+  std::promise<bool> was_cancelled;
+  service_->on_infer = [&](core::RequestPtr request) {
+    was_cancelled.set_value(request->is_cancelled());
+    core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+  };
+  const std::string body = R"({"model":"m","input":"x"})";
+  client_->Send("POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_TRUE(was_cancelled.get_future().get());
 }
 
 TEST_F(OpenAiHandlerTest, GivesVectorsAsBase64) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "common/admission.h"
 #include "common/failed_inference.h"
 #include "core/model.h"
 #include "http/infer_call.h"
@@ -39,6 +40,7 @@ void TextCall::Submit(Submission submission, TextOptions options, const JsonValu
   self->exchange_ = std::move(submission.exchange);
   if (!error.ok()) {
     common::LogFailedInference(request->id, error.status());
+    common::EndFlight(request->model, self->in_flight_);
     RespondError(std::move(self->exchange_), error);
     return;  // destroys the request and with it `self`
   }
@@ -71,14 +73,21 @@ void TextCall::Send(core::ResponsePtr response, bool is_final) {
   if (response != nullptr && !response->error().ok()) {
     common::LogFailedInference(response->request().id, response->error());
   }
+  // The end of this or of `response` may destroy the request and with it this object.
+  core::RequestRef request;
+  if (is_final) {
+    request = cancellation_.Take();
+    if (response != nullptr) {
+      common::EndFlight(response->request().model, in_flight_);
+    } else if (request) {
+      common::EndFlight(request->model, in_flight_);
+    }
+  }
   if (exchange_ != nullptr && response != nullptr) Take(*response, is_final);
   if (!is_final) return;
   if (exchange_ != nullptr) Finish();
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
-  // This or the end of `response` may destroy the request and with it this object, so both come
-  // last.
-  cancellation_.Close();
 }
 
 void TextCall::Take(const core::Response& response, bool is_final) {

@@ -69,7 +69,7 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
   std::string Headers() const;
 
   service::Service& service_;
-  const base::UnitGrant in_flight_;
+  base::UnitGrant in_flight_;
   http1::HttpExchangePtr exchange_;  // until it is replied to or aborted
   const config::OpenAiContract contract_;
   const http::StreamLimits limits_;

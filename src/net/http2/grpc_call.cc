@@ -51,7 +51,11 @@ std::string GrpcCall::PeerAddress() const { return host_->PeerAddress(); }
 
 const net::PeerIdentity* GrpcCall::peer_identity() const { return host_->peer_identity(); }
 
-void GrpcCall::Send(GrpcMessagePtr message) { Order(std::move(message), GrpcOrder::kSend); }
+void GrpcCall::Send(GrpcMessagePtr message, size_t credit) {
+  message->order.credit = credit;
+  Order(std::move(message),
+        credit > 0 ? GrpcOrder::kSend | GrpcOrder::kCredit : uint8_t{GrpcOrder::kSend});
+}
 
 void GrpcCall::SendAndFinish(GrpcMessagePtr message, GrpcTrailers trailers) {
   message->order.trailers = std::make_unique<const GrpcTrailers>(std::move(trailers));

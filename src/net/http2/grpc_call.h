@@ -107,7 +107,8 @@ class GrpcCall {
   void WantSent(bool wanted) { unsent_.Want(wanted); }
 
   // Sends one message. Messages leave in the order of these calls, as far as that is defined.
-  void Send(GrpcMessagePtr message);
+  // `credit` is what Credit would report, and costs nothing here.
+  void Send(GrpcMessagePtr message, size_t credit = 0);
   // Sends the last message and ends the call with OK.
   void SendAndFinish(GrpcMessagePtr message);
   // The same with trailers.

@@ -25,7 +25,7 @@ GrpcConnection::~GrpcConnection() = default;
 void GrpcConnection::Submit(GrpcMessagePtr message) {
   // The responses of unary calls are sent one by one, in the order in which they come: nghttp2
   // would reorder several at once.
-  const bool is_of_stream = message->order.kinds == GrpcOrder::kSend;
+  const bool is_of_stream = (message->order.kinds & ~GrpcOrder::kCredit) == GrpcOrder::kSend;
   const bool is_on_reactor = reactor().IsCurrent();
   // The order may hold the last reference to the connection.
   if (!is_on_reactor) Hold();

@@ -74,6 +74,9 @@ class FakeService final : public Service {
   std::function<void(core::Request&)> on_cancel = [](core::Request&) {};
   // Null: the model has no rules for its requests.
   std::function<void(core::Request&)> on_direct;
+  // Gets those who wait for the model while it is not loaded. Null: it is not loaded on demand.
+  std::function<void(ModelWaiter)> on_await;
+  bool is_loaded = true;
   bool is_ready = true;
   HealthChecks checks;                 // of everything
   observe::Tracing* traces = nullptr;  // null: the server cannot trace
@@ -88,13 +91,18 @@ class FakeService final : public Service {
   const ServerMetadata& metadata() const override { return metadata_; }
   base::Result<core::ModelHandle> FindModel(std::string_view name,
                                             std::string_view /*version*/) override {
-    if (name != "m") {
+    if (name != "m" || !is_loaded) {
       return base::NotFoundError("Request for unknown model: '" + std::string(name) +
                                  "' is not found");
     }
     core::ModelHandle model = Pin(*model_);
     if (on_direct) model.SetRoute(core::ModelHandle::kFollowsRules);
     return model;
+  }
+  bool LoadsOnDemand(std::string_view /*name*/) override { return on_await != nullptr; }
+  void AwaitModel(std::string_view /*name*/, std::string_view /*version*/,
+                  ModelWaiter done) override {
+    on_await(std::move(done));
   }
   base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override {
     const auto model = FindModel(name, version);

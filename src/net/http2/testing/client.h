@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC client in memory, made of nghttp2's client session, for this module's tests.
+// A gRPC client in memory, made of nghttp2's client session, for tests.
 #pragma once
 
 #include <algorithm>

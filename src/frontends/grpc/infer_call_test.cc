@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grpc/infer_call.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/object_pool.h"
+#include "grpc/testing/frontend_fixture.h"
+#include "http2/grpc_stream.h"
+#include "http2/testing/host.h"
+
+namespace nereid::grpc {
+namespace {
+
+using InferCallTest = FrontendTest;
+
+TEST_F(InferCallTest, ReportsARequestThatIsReleasedWithoutAResponse) {
+  service_->on_infer = [](core::RequestPtr request) { request.reset(); };
+  Start();
+  const http2::Reply reply = Infer();
+  EXPECT_EQ(reply.status(), "13");
+  EXPECT_EQ(reply.headers.at("grpc-message"), "expected a single response, got 0");
+}
+
+// A backend that executes requests together keeps the memory of all of them until it has the last
+// response.
+TEST_F(InferCallTest, ARequestWhoseReplyIsSentLeavesItsPlaceToTheNext) {
+  core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
+  std::vector<core::RequestRef> kept;
+  service_->on_infer = [&](core::RequestPtr request) {
+    kept.emplace_back(*request);
+    RespondBriefly(std::move(request));
+  };
+  Start({.budgets = &budgets});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Infer().status(), "0");
+  EXPECT_EQ(budgets.requests.used(), 0u);
+  EXPECT_EQ(service_->model().request_count(), 0u);
+  frontend_.reset();
+  kept.clear();
+}
+
+// The thread that has loaded the model submits the request, while its deadline passes.
+TEST_F(InferCallTest, CancelsARequestThatIsSubmittedWhileTheCallEnds) {
+  service::Service::ModelWaiter loaded;
+  service_->is_loaded = false;
+  service_->on_await = [&](service::Service::ModelWaiter done) { loaded = std::move(done); };
+  http2::TestHost host;
+  CallContext context{.service = *service_, .rounds = rounds_};
+  http2::GrpcStream* const stream = base::ObjectPool<http2::GrpcStream>::Take();
+  stream->Begin(host, 1, base::NowNs());
+  http2::GrpcCallEvents* const call =
+      InferCall::Start(context, http2::GrpcCallRef(*stream), nullptr);
+  const std::string message = EncodeRequest("x");
+  call->OnMessage({}, message);
+  call->OnHalfClose();
+  service_->is_loaded = true;
+  service_->on_direct = [&](core::Request&) { call->OnCancelled(); };
+  bool was_cancelled = false;
+  service_->on_infer = [&](core::RequestPtr request) {
+    was_cancelled = request->is_cancelled();
+    core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+  };
+  loaded(service_->FindModel("m", ""));
+  EXPECT_TRUE(was_cancelled);
+  call->OnDone();
+  stream->Unreference();
+}
+
+}  // namespace
+}  // namespace nereid::grpc
