@@ -120,10 +120,7 @@ void EnsembleRun::HandleResponse(StepCall& call, core::ResponsePtr response, boo
 void EnsembleRun::HandlePlace(StepCall& call) {
   call.has_place = true;
   room_.NotePlaced();
-  if (status_.ok()) {
-    shared_->submitter.Submit(std::move(call.held));
-    return;
-  }
+  if (status_.ok()) return Submit(std::move(call.held));
   Abandon(call);
   FinishIfIdle();
 }

@@ -90,6 +90,8 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void StartStep(EnsembleFrame& frame, uint32_t step);
   core::RequestPtr MakeRequest(StepCall& call, core::ModelHandle model);
   void AddCall(StepCall& call);
+  // Sends a step's request, with the round of the calling thread.
+  void Submit(core::RequestPtr request);
   // Makes the response from a frame that has all outputs, and keeps it until it is known whether
   // others follow.
   base::Status MakeResponse(EnsembleFrame& frame);

@@ -99,6 +99,12 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
     call.has_place = true;
     request = std::move(call.held);
   }
+  Submit(std::move(request));
+}
+
+void EnsembleRun::Submit(core::RequestPtr request) {
+  // A place that a request waited for comes on any thread, and a round is confined to its own.
+  request->round = IsHome() ? request_->round : nullptr;
   shared_->submitter.Submit(std::move(request));
 }
 
@@ -113,7 +119,6 @@ core::RequestPtr EnsembleRun::MakeRequest(StepCall& call, core::ModelHandle mode
   request->timeout_us = request_->timeout_us;
   request->deadline_ns = request_->deadline_ns;
   request->times.request_start_ns = request->times.queue_start_ns = std::exchange(begins_ns_, 0);
-  if (IsHome()) request->round = request_->round;
   call.sequence = SequenceOfStep(*request_, step, *call.frame);
   // The response that a text was read from may be destroyed before this request.
   if (auto* const text = std::get_if<std::string_view>(&call.sequence.id);
