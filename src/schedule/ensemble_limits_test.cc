@@ -109,6 +109,7 @@ TEST_F(LimitedEnsemble, NoStepWaitsWhileThereIsAPlaceForIt) {
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
     ++runs[std::stoull(std::string(step->id))]->step;
     ++completed;
+    if (random() % 16 == 0) return step.reset();  // released without a response
     core::ResponsePtr response = Respond(*step, 1);
     if (random() % 8 == 0) response->SetError(base::InternalError("no"));
     const auto complete = [&] { Complete(std::move(step), std::move(response)); };
@@ -153,6 +154,57 @@ TEST_F(LimitedEnsemble, NoStepWaitsWhileThereIsAPlaceForIt) {
     run->request.Reset();
     EXPECT_EQ(run->client.gone, 1u);
   }
+}
+
+TEST_F(LimitedEnsemble, AModelThatRespondsToNothingGivesItsPlaceBack) {
+  AddSilent("m");
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}}, 1);
+  std::array<Client, 2> clients;
+  for (Client& client : clients) {
+    Run(client);
+    EXPECT_EQ(client.finals, 1u);
+    EXPECT_EQ(client.gone, 1u);
+  }
+}
+
+TEST_F(LimitedEnsemble, AProducerThatIsLostWaitsForTheStepsBehindIt) {
+  // Nothing but its second response keeps the request when it sends that.
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [](core::RequestPtr request) {
+    std::thread([request = std::move(request)]() mutable {
+      core::ResponseSink& sink = request->sink();
+      core::ResponsePtr first = Respond(*request, 1);
+      core::ResponsePtr second = Respond(*request, 2);
+      request.reset();
+      sink.Send(std::move(first), false);
+      sink.Send(std::move(second), false);
+    }).detach();
+  });
+  base::Mutex mutex;
+  base::CondVar changed;
+  std::vector<core::RequestPtr> waiting;
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&](core::RequestPtr request) {
+    base::MutexLock lock(mutex);
+    waiting.push_back(std::move(request));
+    changed.NotifyAll();
+  });
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}},
+       1);
+  core::FakeSink sink;
+  Run(sink);
+  for (size_t i = 0; i < 2; ++i) {
+    core::RequestPtr step;
+    {
+      base::MutexLock lock(mutex);
+      while (waiting.empty()) changed.Wait(mutex);
+      step = std::move(waiting.back());
+      waiting.pop_back();
+    }
+    Answer(std::move(step), 1);
+  }
+  ASSERT_TRUE(sink.WaitForGone(1));
+  EXPECT_EQ(sink.final_count(), 1u);
+  EXPECT_EQ(sink.results().back(),
+            "in ensemble 'e', model 'd' released a request without its last response");
 }
 
 TEST_F(LimitedEnsemble, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {

@@ -70,10 +70,17 @@ void EnsembleRun::OnResponse(StepCall& call, core::ResponsePtr response, bool is
   event.call = &call;
   event.response = std::move(response);
   if (is_final || !is_limited()) return Post(event);
-  // A call with more responses stays until it has sent them, and keeps the run.
+  // The request keeps the call, and that the run; the response may have been all that kept it.
+  const core::RequestRef request(event.response->request());
   room_.NoteResponse(call.producer);
   Post(event);
-  WaitForRoom(call);
+  WaitForRoom(call, *request);
+}
+
+void EnsembleRun::OnLost(StepCall& call) {
+  call.own_event.kind = Event::Kind::kLost;
+  call.own_event.call = &call;
+  Post(call.own_event);
 }
 
 void EnsembleRun::OnPlace(StepCall& call) {
@@ -97,6 +104,10 @@ void EnsembleRun::Handle(Event& event) {
       if (is_limited()) room_.NoteHandled(call->producer);
       return;
     }
+    case Event::Kind::kLost:
+      Fail(base::InternalError("model '" + shared_->plan.steps()[call->step].model_name +
+                               "' released a request without its last response"));
+      return HandleResponse(*call, nullptr, true);
     case Event::Kind::kPlace:
       return HandlePlace(*call);
     case Event::Kind::kCancel:
@@ -131,8 +142,8 @@ void EnsembleRun::HandleCancel() {
   for (StepCall* call = calls_; call != nullptr; call = call->next) {
     if (call->held != nullptr) {
       is_held = true;
-    } else {
-      shared_->submitter.CancelSubmitted(*call->in_flight);
+    } else if (const core::RequestRef request = call->cancellation.Take()) {
+      shared_->submitter.CancelSubmitted(*request);
     }
   }
   // The other calls respond that they were cancelled.
@@ -157,6 +168,7 @@ void EnsembleRun::Fail(const base::Status& error) {
 
 void EnsembleRun::Abandon(StepCall& call) {
   --in_flight_;
+  call.has_ended = true;  // nothing is lost
   call.held.reset();
   EndCall(call);
 }
@@ -165,10 +177,9 @@ void EnsembleRun::EndCall(StepCall& call) {
   (call.previous != nullptr ? call.previous->next : calls_) = call.next;
   if (call.next != nullptr) call.next->previous = call.previous;
   if (call.has_place) shared_->limiters[call.step]->Release();
-  EnsembleFrame& frame = *call.frame;
-  // Destroying the reference may destroy the call.
-  const core::RequestRef last = std::move(call.in_flight);
-  frame.Unreference();
+  call.cancellation.Close();
+  call.frame->Unreference();
+  call.Drop();
 }
 
 void EnsembleRun::FinishIfIdle() {
@@ -226,12 +237,12 @@ void EnsembleRun::Count() {
   request.sink().OnExecuted(times);
 }
 
-void EnsembleRun::WaitForRoom(const StepCall& call) {
+void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request) {
   // A reactor never waits, nor does an instance that later steps need, because they might wait for
   // it. Within the run itself a wait would stop all progress.
   if (IsHome() || !shared_->plan.steps()[call.step].may_wait || strand_.IsDriver()) return;
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
-  if (room_.Wait(call.producer, *call.in_flight, deadline)) return;
+  if (room_.Wait(call.producer, request, deadline)) return;
   NEREID_LOG(
       kError,
       "ensemble '{}': responses of model '{}' have waited {} s for the next steps; from now on it "

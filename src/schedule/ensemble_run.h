@@ -61,6 +61,8 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   // Passes a response (or null) of `call`, which is the last one if `is_final`. May wait if
   // responses come faster than the next steps take them. The call may be gone when this returns.
   void OnResponse(StepCall& call, core::ResponsePtr response, bool is_final);
+  // The request of `call` is gone without a last response.
+  void OnLost(StepCall& call);
   // `call` has the place of its step's limiter that it waited for.
   void OnPlace(StepCall& call);
   // A call's inputs are no longer read.
@@ -106,7 +108,7 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void Complete();
   void Count();
   bool IsHome() const { return home_thread_ == std::this_thread::get_id(); }
-  void WaitForRoom(const StepCall& call);
+  void WaitForRoom(const StepCall& call, const core::Request& request);
 
   EnsembleShared* shared_ = nullptr;
   core::RequestPtr request_;      // until all readers of its inputs have released them

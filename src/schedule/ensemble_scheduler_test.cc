@@ -402,6 +402,64 @@ TEST_F(EnsembleSchedulerTest, TakesResponsesInOrderWhicheverThreadsSendThem) {
   EXPECT_TRUE(std::ranges::is_sorted(seen));
 }
 
+constexpr const char* kLost =
+    "in ensemble 'e', model 'silent' released a request without its last response";
+
+TEST_F(EnsembleSchedulerTest, FailsWhenAModelReleasesARequestWithoutAResponse) {
+  AddSilent("silent");
+  AddCounting("m");
+  Make({"in"}, {"out"},
+       {{"silent", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre(kLost));
+  EXPECT_EQ(client.finals, 1u);
+  EXPECT_EQ(client.released, 1u);
+  EXPECT_EQ(client.gone, 1u);
+  EXPECT_EQ(engine_.model("silent").pin_count(), 0u);
+}
+
+TEST_F(EnsembleSchedulerTest, FailsWhenADecoupledModelReleasesARequestWithoutAnEnd) {
+  AddSilent("silent", /*decoupled=*/true);
+  Make({"in"}, {"out"}, {{"silent", {{"I", "in"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre(kLost));
+  EXPECT_EQ(client.gone, 1u);
+}
+
+TEST_F(EnsembleSchedulerTest, FailsWhenADecoupledModelStopsAmongItsResponses) {
+  engine_.Add(MakeModel("silent", {"I"}, {"O"}, true),
+              [](core::RequestPtr request) { request->sink().Send(Respond(*request, 1), false); });
+  AddCounting("m");
+  Make({"in"}, {"out"},
+       {{"silent", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre("out=2", kLost));
+  EXPECT_EQ(client.gone, 1u);
+}
+
+TEST_F(EnsembleSchedulerTest, CancelsADecoupledModelThatHasReleasedItsRequest) {
+  core::RequestRef producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true),
+              [&](core::RequestPtr request) { producer = core::RequestRef(*request); });
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "out"}}}});
+  Client client;
+  core::RequestPtr request = Request(client);
+  core::RequestRef kept(*request);
+  ensemble_->scheduler().Enqueue(std::move(request));
+  EXPECT_FALSE(producer->is_cancelled());
+  kept->Cancel();
+  ensemble_->scheduler().OnCancelled(*kept);
+  EXPECT_TRUE(producer->is_cancelled());
+  producer->sink().Send(nullptr, true);
+  producer.Reset();
+  EXPECT_THAT(client.responses, ElementsAre("end"));
+  kept.Reset();
+  EXPECT_EQ(client.gone, 1u);
+}
+
 TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {
   AddHolding("m");
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});

@@ -88,7 +88,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   if (!model.ok()) return Fail(model.status());
   StepCall& call = StepCall::Take(*this, frame, index);
   core::RequestPtr request = MakeRequest(call, std::move(*model));
-  call.in_flight = core::RequestRef(*request);
+  call.cancellation.Open(*request);
   AddCall(call);
   if (is_limited()) {
     // As soon as it waits, another thread may deliver its place.

@@ -205,6 +205,10 @@ class EnsembleFixture : public testing::Test {
       Complete(std::move(request), std::move(response));
     });
   }
+  // A model that releases its requests without a response.
+  void AddSilent(const std::string& name, bool decoupled = false) {
+    engine_.Add(MakeModel(name, {"I"}, {"O"}, decoupled), [](core::RequestPtr) {});
+  }
   // A model whose requests wait in `held_`.
   void AddHolding(const std::string& name, bool decoupled = false) {
     engine_.Add(MakeModel(name, {"I"}, {"O"}, decoupled),
