@@ -16,6 +16,21 @@ namespace {
 // A producer of many responses waits no longer for later steps, whatever happens.
 constexpr std::chrono::seconds kMaxWait{300};
 
+// Why a request failed, as far as the error of its step says so.
+core::FailureReason ReasonOf(const base::Status& error) {
+  switch (error.code()) {
+    case base::StatusCode::kCancelled:
+      return core::FailureReason::kCancelled;
+    // What schedulers refuse has one of these.
+    case base::StatusCode::kUnavailable:
+    case base::StatusCode::kDeadlineExceeded:
+    case base::StatusCode::kResourceExhausted:
+      return core::FailureReason::kRejected;
+    default:
+      return core::FailureReason::kOther;
+  }
+}
+
 }  // namespace
 
 void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
@@ -227,8 +242,7 @@ void EnsembleRun::Count() {
   core::Request& request = *request_;
   const uint64_t now_ns = base::NowNs();
   if (!status_.ok()) {
-    statistics.RecordFailure(core::FailureReason::kOther, request.times.request_start_ns, now_ns);
-    return;
+    return statistics.RecordFailure(ReasonOf(status_), request.times.request_start_ns, now_ns);
   }
   const core::ComputeTimes times = times_.Sum(request.times.queue_start_ns);
   statistics.RecordSuccess(request.batch_count(), request.times.request_start_ns,

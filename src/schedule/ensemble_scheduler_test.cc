@@ -502,6 +502,23 @@ TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsResponseIsSent) {
   EXPECT_EQ(ensemble_->statistics().Read().success.count, 1u);
 }
 
+TEST_F(EnsembleSchedulerTest, CountsWhyARunFailed) {
+  base::Status error;
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&error](core::RequestPtr request) {
+    core::CompleteWithError(std::move(request), error);
+  });
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
+  for (const base::Status& each :
+       {base::CancelledError("c"), base::UnavailableError("u"), base::DeadlineExceededError("d"),
+        base::ResourceExhaustedError("r"), base::InternalError("i")}) {
+    error = each;
+    Client client;
+    Run(client);
+  }
+  // Rejected, cancelled, by the backend, other.
+  EXPECT_THAT(ensemble_->statistics().Read().failures, ElementsAre(3u, 1u, 0u, 1u));
+}
+
 TEST_F(EnsembleSchedulerTest, AddsUpTheTimesOfItsSteps) {
   engine_.Add(MakeModel("m", {"I"}, {"O"}), [](core::RequestPtr request) {
     core::ResponsePtr response = Respond(*request, 1);
