@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <thread>
 
+#include "base/no_wait.h"
 #include "core/testing/fakes.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/testing/ensemble_fixture.h"
@@ -205,6 +207,35 @@ TEST_F(LimitedEnsemble, AProducerThatIsLostWaitsForTheStepsBehindIt) {
   EXPECT_EQ(sink.final_count(), 1u);
   EXPECT_EQ(sink.results().back(),
             "in ensemble 'e', model 'd' released a request without its last response");
+}
+
+TEST_F(LimitedEnsemble, AProducerOnAThreadThatMustNotWaitRunsAhead) {
+  std::promise<void> sent;
+  std::thread thread;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [&](core::RequestPtr request) {
+    thread = std::thread([&, request = std::move(request)]() mutable {
+      const base::NoWaitScope no_wait;
+      for (int i = 0; i < 3; ++i) request->sink().Send(Respond(*request, i), false);
+      sent.set_value();
+      const core::RequestRef kept(*request);
+      core::ResponseSink& sink = request->sink();
+      request.reset();
+      sink.Send(nullptr, true);
+    });
+  });
+  AddHolding("m");
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}},
+       1);
+  Client client;
+  Run(client);
+  const bool ran_ahead =
+      sent.get_future().wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+  EXPECT_TRUE(ran_ahead);
+  if (ran_ahead) thread.join();
+  for (size_t i = 0; i < held_.size(); ++i) Answer(std::move(held_[i]), 1);
+  if (!ran_ahead) thread.join();
+  EXPECT_EQ(client.responses.size(), 3u);
+  EXPECT_EQ(client.gone, 1u);
 }
 
 TEST_F(LimitedEnsemble, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {

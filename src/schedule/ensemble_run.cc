@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/no_wait.h"
 #include "base/object_pool.h"
 
 namespace nereid::schedule {
@@ -254,7 +255,10 @@ void EnsembleRun::Count() {
 void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request) {
   // A reactor never waits, nor does an instance that later steps need, because they might wait for
   // it. Within the run itself a wait would stop all progress.
-  if (IsHome() || !shared_->plan.steps()[call.step].may_wait || strand_.IsDriver()) return;
+  if (base::NoWaitScope::IsHere() || !shared_->plan.steps()[call.step].may_wait ||
+      strand_.IsDriver()) {
+    return;
+  }
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
   if (room_.Wait(call.producer, request, deadline)) return;
   NEREID_LOG(
