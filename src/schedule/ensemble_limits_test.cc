@@ -81,6 +81,56 @@ TEST_F(LimitedEnsemble, AHeldStepHasTheRoundOfTheThreadThatSubmitsIt) {
   Answer(std::move(held_[2]), 1);
 }
 
+// O-1, O-6
+TEST_F(LimitedEnsemble, AStepThatWaitsForItsPlaceIsRefusedWhenTheDeadlinePasses) {
+  AddHolding("m");
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}}, 1);
+  Client first;
+  Run(first);
+  core::FakeSink late;
+  core::FakeSink patient;
+  core::RequestPtr request = Request(late);
+  request->deadline_ns = base::NowNs() + 50'000'000;
+  ensemble_->scheduler().Enqueue(std::move(request));
+  request = Request(patient);
+  request->deadline_ns = base::NowNs() + 3'600'000'000'000;
+  ensemble_->scheduler().Enqueue(std::move(request));
+  ASSERT_TRUE(late.WaitForGone(1));
+  EXPECT_THAT(late.results(),
+              ElementsAre("in ensemble 'e', [request id: <id_unknown>] the deadline of the request "
+                          "passed before model 'm' could execute it"));
+  const core::StatisticsSnapshot statistics = ensemble_->statistics().Read();
+  EXPECT_THAT(statistics.failures, ElementsAre(1u, 0u, 0u, 0u));
+  EXPECT_EQ(statistics.refusals[static_cast<size_t>(core::Refusal::kExpired)], 1u);
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(held_.size(), i + 1);
+    Answer(std::move(held_[i]), 1);
+  }
+  EXPECT_TRUE(patient.WaitForGone(1));
+  EXPECT_THAT(patient.results(), ElementsAre(""));
+}
+
+TEST_F(LimitedEnsemble, AStepThatWouldWaitAfterTheDeadlineIsRefused) {
+  AddHolding("m");
+  AddHolding("n");
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}},
+       1);
+  Client first;
+  Run(first);
+  Answer(std::move(held_[0]), 1);
+  ASSERT_EQ(held_.size(), 2u);
+  core::FakeSink late;
+  core::RequestPtr request = Request(late);
+  request->deadline_ns = base::NowNs();
+  ensemble_->scheduler().Enqueue(std::move(request));
+  // Whether the first step executes is its model's business.
+  ASSERT_EQ(held_.size(), 3u);
+  Answer(std::move(held_[2]), 1);
+  ASSERT_TRUE(late.WaitForGone(1));
+  EXPECT_THAT(late.results(), ElementsAre(testing::HasSubstr("before model 'n' could execute it")));
+  Answer(std::move(held_[1]), 1);
+}
+
 // A-1, E-13: whatever ends, fails or is cancelled, no request waits while its step has a place.
 TEST_F(LimitedEnsemble, NoStepWaitsWhileThereIsAPlaceForIt) {
   constexpr size_t kLimit = 2;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/no_wait.h"
 #include "base/object_pool.h"
+#include "schedule/refuse.h"
 
 namespace nereid::schedule {
 namespace {
@@ -48,6 +49,12 @@ void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
 void EnsembleRun::Cancel() {
   Event& event = *base::ObjectPool<Event>::Take();
   event.kind = Event::Kind::kCancel;
+  Post(event);
+}
+
+void EnsembleRun::Expire() {
+  Event& event = *base::ObjectPool<Event>::Take();
+  event.kind = Event::Kind::kExpire;
   Post(event);
 }
 
@@ -129,6 +136,9 @@ void EnsembleRun::Handle(Event& event) {
     case Event::Kind::kCancel:
       base::ObjectPool<Event>::Give(&event);
       return HandleCancel();
+    case Event::Kind::kExpire:
+      base::ObjectPool<Event>::Give(&event);
+      return HandleExpiry();
   }
 }
 
@@ -154,18 +164,36 @@ void EnsembleRun::HandlePlace(StepCall& call) {
 
 void EnsembleRun::HandleCancel() {
   if (is_finished_) return;
-  bool is_held = false;
+  CancelInFlight();
+  // Those calls respond that they were cancelled.
+  if (FindHeld() == nullptr) return;
+  Fail(base::CancelledError(request_->LogPrefix() + "Request cancelled"));
+  FinishIfIdle();
+}
+
+void EnsembleRun::HandleExpiry() {
+  const StepCall* const held = is_finished_ ? nullptr : FindHeld();
+  if (held == nullptr || !status_.ok()) return;
+  const base::Status error = DeadlineError(*held->held->model).WithPrefix(request_->LogPrefix());
+  shared_->model.statistics().RecordRefusal(core::Refusal::kExpired);
+  CancelInFlight();
+  Fail(error);
+  FinishIfIdle();
+}
+
+const StepCall* EnsembleRun::FindHeld() const {
+  const StepCall* call = calls_;
+  while (call != nullptr && call->held == nullptr) call = call->next;
+  return call;
+}
+
+void EnsembleRun::CancelInFlight() {
   for (StepCall* call = calls_; call != nullptr; call = call->next) {
-    if (call->held != nullptr) {
-      is_held = true;
-    } else if (const core::RequestRef request = call->cancellation.Take()) {
+    if (call->held != nullptr) continue;
+    if (const core::RequestRef request = call->cancellation.Take()) {
       shared_->submitter.CancelSubmitted(*request);
     }
   }
-  // The other calls respond that they were cancelled.
-  if (!is_held) return;
-  Fail(base::CancelledError(request_->LogPrefix() + "Request cancelled"));
-  FinishIfIdle();
 }
 
 void EnsembleRun::Fail(const base::Status& error) {
@@ -209,6 +237,7 @@ void EnsembleRun::FinishIfIdle() {
 
 void EnsembleRun::Finish() {
   is_finished_ = true;
+  if (is_limited() && request_->deadline_ns != 0) shared_->deadlines->Remove(*this);
   if (status_.ok() && pending_ == nullptr && !shared_->plan.is_decoupled()) {
     Fail(base::InvalidArgumentError(
         request_->LogPrefix() +

@@ -94,7 +94,10 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
     // As soon as it waits, another thread may deliver its place.
     call.held = std::move(request);
     room_.NoteHeld();
-    if (!shared_->limiters[index]->Acquire(call)) return;
+    if (!shared_->limiters[index]->Acquire(call)) {
+      if (request_->deadline_ns == 0) return;
+      return shared_->deadlines->Add(*this, request_->deadline_ns);
+    }
     room_.NotePlaced();
     call.has_place = true;
     request = std::move(call.held);

@@ -27,6 +27,7 @@ struct EnsembleEvent : base::Queueable {
     kLost,          // the request of `call` is gone without a last response
     kPlace,         // the place that `call` waited for
     kCancel,
+    kExpire,  // the deadline has passed
   };
 
   Kind kind = Kind::kBegin;

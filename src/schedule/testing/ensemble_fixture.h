@@ -171,7 +171,7 @@ class EnsembleFixture : public testing::Test {
     for (const std::string& output : outputs) options.outputs.push_back(Tensor(output));
     ensemble_ = std::make_unique<core::Model>(std::move(options));
     ensemble_->SetScheduler(
-        std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(), engine_));
+        std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(), engine_, timers_));
   }
 
   core::RequestPtr Request(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
@@ -215,6 +215,7 @@ class EnsembleFixture : public testing::Test {
                 [this](core::RequestPtr request) { held_.push_back(std::move(request)); });
   }
 
+  base::Timers timers_;
   FakeEngine engine_;
   std::vector<std::string> order_;
   std::vector<core::RequestPtr> held_;
