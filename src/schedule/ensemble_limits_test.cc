@@ -288,6 +288,36 @@ TEST_F(LimitedEnsemble, AProducerOnAThreadThatMustNotWaitRunsAhead) {
   EXPECT_EQ(client.gone, 1u);
 }
 
+TEST_F(LimitedEnsemble, AClientThatReadsSlowlyKeepsNoOtherFromItsPlace) {
+  // All but the first request are answered within Submit.
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true),
+              [this, count = 0](core::RequestPtr request) mutable {
+                if (count++ == 0) return held_.push_back(std::move(request));
+                Answer(std::move(request), 1);
+              });
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "out"}}}}, 1);
+  class Slow final : public core::ResponseSink {
+   public:
+    explicit Slow(core::FakeSink& other) : other_(other) {}
+    void Send(core::ResponsePtr, bool) override { EXPECT_TRUE(other_.WaitForGone(1)); }
+    void OnRequestGone() override { is_gone = true; }
+    bool is_gone = false;
+
+   private:
+    core::FakeSink& other_;
+  };
+  core::FakeSink other;
+  Slow slow(other);
+  Client first;
+  Run(first);
+  Run(slow);
+  Run(other);
+  Answer(std::move(held_[0]), 1);
+  EXPECT_EQ(first.gone, 1u);
+  EXPECT_TRUE(slow.is_gone);
+  EXPECT_THAT(other.results(), ElementsAre(""));
+}
+
 TEST_F(LimitedEnsemble, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
   base::Mutex mutex;
   base::CondVar changed;

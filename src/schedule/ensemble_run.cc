@@ -232,6 +232,7 @@ void EnsembleRun::FinishIfIdle() {
   // A client of a model that is not decoupled waits for the end, so that there is one response.
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   request_->NoteResponse(*pending_);
+  StepLimiter::HandOver();  // the client may read slowly
   request_->sink().Send(std::move(pending_), false);
 }
 
@@ -251,6 +252,7 @@ void EnsembleRun::Finish() {
   // Counted before the response if possible, so that a client that has its response is counted.
   if (!status_.ok() || times_.IsComplete()) Count();
   if (pending_ != nullptr) request_->NoteResponse(*pending_);
+  if (shared_->plan.is_decoupled()) StepLimiter::HandOver();
   request_->sink().Send(std::move(pending_), true);
   OnInputsReleased();
 }
@@ -288,6 +290,7 @@ void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request
       strand_.IsDriver()) {
     return;
   }
+  StepLimiter::HandOver();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
   if (room_.Wait(call.producer, request, deadline)) return;
   NEREID_LOG(

@@ -19,7 +19,7 @@ EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
              limit);
   shared_.deadlines = &deadlines_.emplace(timers);
   for (size_t i = 0; i < shared_.plan.steps().size(); ++i) {
-    shared_.limiters.push_back(std::make_unique<StepLimiter>(limit));
+    shared_.limiters.push_back(std::make_unique<StepLimiter>(limit, timers));
   }
 }
 
