@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/no_wait.h"
+
 namespace nereid::base {
 
 Timers::Timers(Watchdog* watchdog) {
@@ -20,6 +22,7 @@ Timers::~Timers() {
 }
 
 void Timers::Run() {
+  const NoWaitScope no_wait;
   mutex_.Lock();
   while (!is_ending_) {
     if (armed_.empty()) {

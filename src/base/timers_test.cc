@@ -7,6 +7,8 @@
 #include <future>
 #include <memory>
 
+#include "base/no_wait.h"
+
 namespace nereid::base {
 namespace {
 
@@ -24,6 +26,15 @@ TEST(Timers, CallBackInTheOrderOfTime) {
   second.ArmAt(now + 20 * kMillisecond);
   first.ArmAt(now);
   EXPECT_EQ(done.get_future().get(), "abc");
+}
+
+TEST(Timers, TheirThreadMustNotWait) {
+  Timers timers;
+  std::promise<bool> done;
+  Timer timer(timers, [&] { done.set_value(NoWaitScope::IsHere()); });
+  timer.ArmAt(NowNs());
+  EXPECT_TRUE(done.get_future().get());
+  EXPECT_FALSE(NoWaitScope::IsHere());
 }
 
 TEST(Timers, ATimerHasOneTimeAndNoneOnceItIsGone) {

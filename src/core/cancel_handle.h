@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets a frontend cancel a request that other threads may be completing and releasing at the same
 // moment. Cancelling needs a reference, because the request's memory is freed with its last
-// reference, and a reference that is held for too long keeps the memory of a completed request. So
-// a slot holds one reference, which exactly one thread takes out: the one that cancels, or the one
-// that sees the request end.
+// reference; but a request that everybody else has dropped, perhaps without a response, must not
+// wait for the one that might cancel it. So a slot refers to the request without keeping it, and
+// exactly one thread takes it out: the one that cancels, the one that sees the request end, or the
+// one that drops the last reference.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@
 
 namespace nereid::core {
 
-// Thread-safe. Must be closed before it is destroyed. If the owner is the request's sink, the end
-// of the request does that, because the sink outlives every reference.
+// Thread-safe. Belongs to the request's sink, which outlives every reference: the end of the
+// request closes it.
 class CancelHandle {
  public:
   CancelHandle() = default;
@@ -21,24 +22,35 @@ class CancelHandle {
   CancelHandle& operator=(const CancelHandle&) = delete;
 
   // Makes `request` cancellable. REQUIRES: the handle is closed, and the caller has not passed the
-  // request on yet. Who cancelled before that has found the slot empty: if another thread may have,
-  // it says so in an atomic variable before it calls Take, and the caller reads that after this.
-  void Open(Request& request) { slot_ = RequestRef(request).Release(); }
+  // request on yet, or this is the handle that it has been opened for. Who cancelled before that has
+  // found the slot empty: if another thread may have, it says so in an atomic variable before it
+  // calls Take, and the caller reads that after this.
+  void Open(Request& request) {
+    if (request.handle_ != this) request.handle_ = this;
+    request.references_.fetch_add(Request::kHandle);
+    slot_ = &request;
+  }
 
-  // Takes the reference in order to cancel: if (const auto request = handle.Take()) ... Empty if
+  // Takes a reference in order to cancel: if (const auto request = handle.Take()) ... Empty if
   // the request has ended or another thread took it first, so each request is cancelled at most
   // once. Dropping the reference may destroy the request, its sink and this handle.
   RequestRef Take() {
-    // In nearly all calls after the first, the slot is empty.
-    if (slot_.load() == nullptr) return {};
-    return RequestRef::Adopt(slot_.exchange(nullptr));
+    Request* const request = TakeOut();
+    if (request == nullptr) return {};
+    request->references_.fetch_add(1 - Request::kHandle);  // modulo its size
+    return RequestRef::Adopt(request);
   }
 
   // Called when the request has ended. May destroy the request, its sink and this handle, like
   // Take.
-  void Close() { Take().Reset(); }
+  void Close() {
+    if (Request* const request = TakeOut(); request != nullptr) request->DropHandle();
+  }
 
  private:
+  // In nearly all calls after the first, the slot is empty.
+  Request* TakeOut() { return slot_.load() == nullptr ? nullptr : slot_.exchange(nullptr); }
+
   std::atomic<Request*> slot_{nullptr};
 };
 

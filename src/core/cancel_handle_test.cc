@@ -20,9 +20,12 @@ class Call final : public ResponseSink {
     return request;
   }
   void Send(ResponsePtr /*response*/, bool /*is_final*/) override {}
-  void OnRequestReleased(Request& /*request*/) override { cancellation.Close(); }
+  void OnRequestReleased(Request& /*request*/) override {
+    if (closes) cancellation.Close();
+  }
   void OnRequestGone() override { ++gone; }
 
+  bool closes = true;
   CancelHandle cancellation;
   std::atomic<int> gone{0};
 };
@@ -52,6 +55,71 @@ TEST(CancelHandle, KeepsTheRequestWhileItIsCancelled) {
   EXPECT_EQ(0, call.gone);
   cancelling.Reset();
   EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, KeepsNoRequestThatEverybodyElseHasDropped) {
+  Call call;
+  call.closes = false;
+  RequestPtr request = call.Start();
+  RequestRef responding(*request);
+  request.reset();
+  EXPECT_EQ(0, call.gone);
+  responding.Reset();
+  EXPECT_EQ(1, call.gone);
+  EXPECT_FALSE(call.cancellation.Take());
+}
+
+TEST(CancelHandle, CancelsAReleasedRequestThatSomebodyStillRespondsTo) {
+  Call call;
+  call.closes = false;
+  RequestPtr request = call.Start();
+  RequestRef responding(*request);
+  request.reset();
+  RequestRef cancelling = call.cancellation.Take();
+  ASSERT_TRUE(cancelling);
+  cancelling->Cancel();
+  EXPECT_TRUE(responding->is_cancelled());
+  responding.Reset();
+  EXPECT_EQ(0, call.gone) << "it is being cancelled";
+  cancelling.Reset();
+  EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, CanBeOpenedAgain) {
+  Call call;
+  call.closes = false;
+  RequestPtr request = call.Start();
+  {
+    const RequestRef taken = call.cancellation.Take();
+    call.cancellation.Open(*taken);
+  }
+  EXPECT_TRUE(call.cancellation.Take());
+  request.reset();
+  EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, IsTakenByOneOfManyWhoEndTheRequestOrCancelIt) {
+  constexpr int kRequests = 300;
+  for (int i = 0; i < kRequests; ++i) {
+    Call call;
+    call.closes = false;
+    RequestPtr request = call.Start();
+    RequestRef responding(*request);
+    std::latch start(3);
+    base::Thread client("client", [&] {
+      start.arrive_and_wait();
+      if (const RequestRef cancelled = call.cancellation.Take()) cancelled->Cancel();
+    });
+    base::Thread answers("answers", [&] {
+      start.arrive_and_wait();
+      responding.Reset();
+    });
+    start.arrive_and_wait();
+    request.reset();
+    client.Join();
+    answers.Join();
+    ASSERT_EQ(1, call.gone) << "request " << i;
+  }
 }
 
 TEST(CancelHandle, IsEmptyOnceTheRequestHasEnded) {

@@ -54,6 +54,8 @@ struct ModelOptions {
   CallerLimits caller_limits = {};
   // repository::ModelId::Text; empty: the name.
   std::string id_text = {};
+  // Of an ensemble: the id_text of each model in it, and of each in an ensemble in it.
+  std::vector<std::string> parts = {};
 };
 
 // A loaded version. Immutable except for its pins, statistics and scheduler, which synchronise
@@ -68,6 +70,7 @@ class Model {
   const std::string& id_text() const {
     return options_.id_text.empty() ? options_.name : options_.id_text;
   }
+  const std::vector<std::string>& parts() const { return options_.parts; }
   int64_t version() const { return options_.version; }
   // The version as text, as protocols print it.
   const std::string& version_text() const { return version_text_; }

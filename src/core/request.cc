@@ -6,6 +6,7 @@
 
 #include "base/empty_list.h"
 #include "base/object_pool.h"
+#include "core/cancel_handle.h"
 #include "core/model.h"
 #include "core/release_scope.h"
 #include "core/response.h"
@@ -56,7 +57,23 @@ void RequestDeleter::operator()(Request* request) const {
 }
 
 void Request::Unreference() {
-  if (references_.fetch_sub(1) != 1) return;
+  uint32_t before = references_.load();
+  do {
+    // The last that keeps the request closes the handle, whose owner it keeps as well. Unless a
+    // thread has just taken that: then Take adds a reference, which will be the last.
+    if (before == kHandle + 1) [[unlikely]] {
+      handle_->Close();
+      before = references_.load();
+    }
+  } while (!references_.compare_exchange_weak(before, before - 1));
+  if (before == 1) End();
+}
+
+void Request::DropHandle() {
+  if (references_.fetch_sub(kHandle) == kHandle) End();
+}
+
+void Request::End() {
   ResponseSink* const sink = sink_;
   RequestPool::Give(this);
   sink->OnRequestGone();
@@ -88,6 +105,7 @@ void Request::Recycle() {
   caller.reset();
   has_responded_ = false;
   sink_ = nullptr;
+  handle_ = nullptr;
   clears_outputs = false;
   has_gpu_inputs = false;
   has_c_strings = false;

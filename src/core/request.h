@@ -29,6 +29,7 @@
 
 namespace nereid::core {
 
+class CancelHandle;
 class Request;
 class Response;
 class RoundExecutor;
@@ -246,12 +247,21 @@ class Request final : public RequestHandle {
   void Recycle();
 
  private:
+  friend class CancelHandle;
   friend class RequestRef;
   friend struct RequestDeleter;
 
+  // The part of references_ that says that handle_ is open: it refers to the request without
+  // keeping it.
+  static constexpr uint32_t kHandle = uint32_t{1} << 31;
+
   void Unreference();
+  void DropHandle();
+  // Returns it to its pool, without references.
+  void End();
 
   ResponseSink* sink_ = nullptr;
+  CancelHandle* handle_ = nullptr;  // the one that was opened, if any
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> is_completed_{false};

@@ -2,6 +2,7 @@
 #include "engine/model_loader.h"
 
 #include <cstdlib>
+#include <set>
 
 #include "backend_host/backend_model.h"
 #include "backend_host/batch_strategy.h"
@@ -289,9 +290,16 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   config::ModelConfig config = *source.config;
   NEREID_RETURN_IF_ERROR(config::ValidateTensors(config, source.config_path));
   std::vector<bool> decoupled;
-  for (const auto& model : models) decoupled.push_back(model->is_decoupled());
+  schedule::StepParts parts;
+  std::set<std::string> all_parts;
+  for (const auto& model : models) {
+    decoupled.push_back(model->is_decoupled());
+    parts.push_back(model->parts());
+    all_parts.insert(model->id_text());
+    all_parts.insert(model->parts().begin(), model->parts().end());
+  }
   NEREID_ASSIGN_OR_RETURN(schedule::EnsemblePlan plan,
-                          schedule::EnsemblePlan::Compile(config, decoupled));
+                          schedule::EnsemblePlan::Compile(config, decoupled, parts));
   config.decoupled = plan.is_decoupled();
   if (config.is_decoupled() && config.caches_responses()) {
     return base::InvalidArgumentError("Response Cache does not currently support model " +
@@ -300,6 +308,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
                                       "response cache.");
   }
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, config));
+  compiled.parts.assign(all_parts.begin(), all_parts.end());
   // An output without labels of its own has those of the model that produces it.
   for (core::ModelTensor& output : compiled.outputs) {
     for (size_t i = 0; i < models.size() && output.labels.empty(); ++i) {
@@ -316,8 +325,8 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   core::Model& model = *loaded->model();
   model.SetGpus(libraries_.options().gpus);
   Observe(model);
-  model.SetScheduler(AddCache(
-      model, std::make_unique<schedule::EnsembleScheduler>(model, std::move(plan), submitter_)));
+  model.SetScheduler(AddCache(model, std::make_unique<schedule::EnsembleScheduler>(
+                                         model, std::move(plan), submitter_, context_.timers)));
   return std::unique_ptr<ServableModel>(std::move(loaded));
 }
 

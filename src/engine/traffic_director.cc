@@ -8,6 +8,8 @@
 namespace nereid::engine {
 namespace {
 
+constexpr uint64_t kNoLimit = UINT64_MAX;
+
 bool BelongsToSequence(const core::Request& request) {
   if (const auto* number = std::get_if<uint64_t>(&request.correlation_id)) return *number != 0;
   return !std::get<std::string_view>(request.correlation_id).empty();
@@ -34,7 +36,7 @@ void TrafficDirector::Direct(core::Request& request, const service::HeaderLookup
   const service::TrafficRules& rules = traffic->rules();
   if (!continues && is_divided && rules.canary &&
       traffic->ChoosesCanary(request.model->name(), header(rules.canary->header))) {
-    MoveTo(request, table.FindReady(id_text, rules.canary->version));
+    MoveTo(request, table.FindReady(id_text, rules.canary->version), requests_per_model_);
   }
   // A sequence of which a shadow gets only some requests makes no sense there.
   if (!is_in_sequence && traffic->has_shadow() && traffic->ChoosesShadow()) {
@@ -48,15 +50,17 @@ bool TrafficDirector::FollowSequence(core::Request& request, const ModelTable& t
   for (const int64_t version : table.ReadyVersionsOf(request.model->id_text())) {
     core::ModelHandle other = table.FindReady(request.model->id_text(), version);
     if (!other || !other->scheduler().HasSequence(request.correlation_id)) continue;
-    MoveTo(request, std::move(other));
+    // Elsewhere it would be an error or begin a second sequence. It has had a place at the version
+    // that it leaves, so it is not one more for the server.
+    MoveTo(request, std::move(other), kNoLimit);
     return true;
   }
   return false;
 }
 
-void TrafficDirector::MoveTo(core::Request& request, core::ModelHandle target) const {
+void TrafficDirector::MoveTo(core::Request& request, core::ModelHandle target, uint64_t limit) {
   if (!target || &*target == &*request.model || !SuitsRequestsOf(*target, *request.model)) return;
-  if (request.model.is_request() && !target.CountAsRequest(requests_per_model_)) return;
+  if (request.model.is_request() && !target.CountAsRequest(limit)) return;
   request.model = std::move(target);
 }
 

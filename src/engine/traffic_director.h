@@ -31,10 +31,12 @@ class TrafficDirector {
   bool WaitUntilIdle(base::TimePoint deadline) { return mirrors_.WaitUntilIdle(deadline); }
 
  private:
-  // Moves the request to the version where its sequence is; returns false if there is none.
+  // Moves the request to the version where its sequence is, even if that has as many requests in
+  // flight as it may have; returns false if there is none.
   bool FollowSequence(core::Request& request, const ModelTable& table) const;
-  // Moves the request to that version, if that can serve it; a request never fails because of it.
-  void MoveTo(core::Request& request, core::ModelHandle target) const;
+  // Moves the request to that version, if that can serve it and has fewer than `limit` in flight; a
+  // request never fails because of it.
+  static void MoveTo(core::Request& request, core::ModelHandle target, uint64_t limit);
 
   const LifeCycle& life_cycle_;
   const uint64_t requests_per_model_;

@@ -128,6 +128,30 @@ TEST_F(ADirector, KeepsASequenceWhereItBegan) {
   EXPECT_EQ(Request({.sequence = 9}).version, 3);
 }
 
+TEST_F(ADirector, KeepsASequenceWhereItBeganAtTheLimit) {
+  FakeModel model(PlainConfig("m"));
+  model.config.scheduling_choice = config::SequenceBatching();
+  ASSERT_EQ(Load(model.With(AllVersions()).With({{1, 1}, {2, 1}})), "OK");
+  answers_.SetSequence("m:1", 7, true);
+  ASSERT_EQ(SetCanary(2, 100), "OK");
+  std::vector<core::ModelHandle> full;
+  for (uint64_t i = 0; i < kRequestsPerModel; ++i) {
+    full.push_back(Pin("m", "1"));
+    ASSERT_TRUE(full.back().CountAsRequest(kRequestsPerModel));
+  }
+  ASSERT_EQ(SetLabels({{"stable", 2}}), "OK");
+  ReplySink sink;
+  core::RequestPtr request = Make({.version = "stable", .sequence = 7}, sink);
+  ASSERT_EQ(request->model->version(), 2);
+  ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel));
+  Direct(*request);
+  EXPECT_EQ(request->model->version(), 1);
+  EXPECT_EQ(Pin("m", "1")->request_count(), kRequestsPerModel + 1);
+  EXPECT_EQ(Pin("m", "2")->request_count(), 0u);
+  Submit(std::move(request));
+  ASSERT_TRUE(sink.WaitForGone(1));
+}
+
 // --- Changes while requests ask ---
 
 TEST_F(ADirector, MovesLabelsInOneStepWhileRequestsAsk) {

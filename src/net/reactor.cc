@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/no_wait.h"
 
 namespace nereid::net {
 namespace {
@@ -68,6 +69,7 @@ Reactor::Reactor(unsigned index, base::Watchdog* watchdog)
 Reactor::~Reactor() { Stop(); }
 
 void Reactor::Run() {
+  const base::NoWaitScope no_wait;
   current_reactor = this;
   heartbeat_.Start();
   while (!is_stopping_) {

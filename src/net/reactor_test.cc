@@ -8,16 +8,20 @@
 
 #include <gtest/gtest.h>
 
+#include "base/no_wait.h"
+
 namespace nereid::net {
 namespace {
 
 TEST(Reactor, KnowsItsThread) {
   ReactorPool pool(2);
   EXPECT_EQ(nullptr, Reactor::Current());
+  EXPECT_FALSE(base::NoWaitScope::IsHere());
   std::latch done(2);
   for (size_t i = 0; i < 2; ++i) {
     pool.reactor(i).Post([&, i] {
       EXPECT_EQ(&pool.reactor(i), Reactor::Current());
+      EXPECT_TRUE(base::NoWaitScope::IsHere());
       done.count_down();
     });
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -57,8 +59,18 @@ void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vecto
   }
 }
 
-void EnsemblePlan::FindSelfFed() {
-  for (EnsembleStep& first : steps_) {
+void EnsemblePlan::FindSelfFed(const StepParts& parts) {
+  // The threads of all these models may send the responses of a step, or be needed by it.
+  std::vector<std::set<std::string_view>> models(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    models[i].insert(steps_[i].model_id);
+    if (!parts.empty()) models[i].insert(parts[i].begin(), parts[i].end());
+  }
+  const auto have_common = [&models](uint32_t a, uint32_t b) {
+    return std::ranges::any_of(models[a], [&](auto model) { return models[b].contains(model); });
+  };
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    EnsembleStep& first = steps_[i];
     if (!first.is_decoupled) continue;
     // Marks all steps after `first`.
     std::vector<bool> is_seen(steps_.size());
@@ -71,7 +83,7 @@ void EnsemblePlan::FindSelfFed() {
           if (is_seen[next]) continue;
           is_seen[next] = true;
           open.push_back(&steps_[next]);
-          if (steps_[next].model_id == first.model_id) first.may_wait = false;
+          if (have_common(i, next)) first.may_wait = false;
         }
       }
     }
@@ -118,7 +130,8 @@ base::Status EnsemblePlan::FindOutputGroup(const std::string& ensemble,
 }
 
 base::Result<EnsemblePlan> EnsemblePlan::Compile(const config::ModelConfig& config,
-                                                 const std::vector<bool>& decoupled) {
+                                                 const std::vector<bool>& decoupled,
+                                                 const StepParts& parts) {
   const config::Ensembling& ensemble = *config.ensemble_scheduling();
   EnsemblePlan plan;
   NameIndex index;
@@ -132,7 +145,7 @@ base::Result<EnsemblePlan> EnsemblePlan::Compile(const config::ModelConfig& conf
   }
   plan.AddSteps(ensemble, decoupled, index);
   NEREID_RETURN_IF_ERROR(plan.FindGroups(config.name));
-  plan.FindSelfFed();
+  plan.FindSelfFed(parts);
   plan.max_inflight_requests_ = ensemble.max_inflight_requests;
   plan.all_.outputs.assign(config.output.size(), 1);
   plan.Prune(plan.all_);

@@ -39,7 +39,8 @@ struct EnsembleStep {
   bool is_decoupled = false;
   uint32_t group = 0;         // of its inputs
   uint32_t output_group = 0;  // of its outputs; another one if it is decoupled
-  bool may_wait = true;       // no later step uses the same model
+  // Neither its model nor one within that is in a later step.
+  bool may_wait = true;
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
@@ -61,13 +62,18 @@ struct EnsembleNeeds {
   uint32_t output_count = 0;
 };
 
+// By step: ids of models.
+using StepParts = std::vector<std::vector<std::string>>;
+
 // Immutable.
 class EnsemblePlan {
  public:
-  // `decoupled` says for each step whether its model is. Fails if inputs of one step lie in
+  // `decoupled` says for each step whether its model is, and `parts` which models are within it
+  // (core::Model::parts); empty: no step is an ensemble. Fails if inputs of one step lie in
   // different groups. REQUIRES: the configuration passed config::CheckEnsemble.
   static base::Result<EnsemblePlan> Compile(const config::ModelConfig& config,
-                                            const std::vector<bool>& decoupled);
+                                            const std::vector<bool>& decoupled,
+                                            const StepParts& parts = {});
 
   const std::vector<EnsembleStep>& steps() const { return steps_; }
   const std::vector<EnsembleTensor>& tensors() const { return tensors_; }
@@ -89,7 +95,7 @@ class EnsemblePlan {
   uint32_t TensorIndex(NameIndex& index, const std::string& name);
   void AddSteps(const config::Ensembling& ensemble, const std::vector<bool>& decoupled,
                 NameIndex& index);
-  void FindSelfFed();
+  void FindSelfFed(const StepParts& parts);
   base::Status FindGroups(const std::string& ensemble);
   base::Status FindOutputGroup(const std::string& ensemble, const std::vector<uint32_t>& groups);
 

@@ -51,8 +51,8 @@ ModelConfig Ensemble(std::vector<std::string> inputs, std::vector<std::string> o
   return ensemble;
 }
 
-EnsemblePlan Compile(const ModelConfig& config, std::vector<bool> decoupled) {
-  auto plan = EnsemblePlan::Compile(config, decoupled);
+EnsemblePlan Compile(const ModelConfig& config, std::vector<bool> decoupled, StepParts parts = {}) {
+  auto plan = EnsemblePlan::Compile(config, decoupled, parts);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return std::move(plan).value();
 }
@@ -130,6 +130,21 @@ TEST(EnsemblePlan, FindsProducersThatMustNotWaitForThemselves) {
   EXPECT_FALSE(plan.steps()[0].may_wait);
   EXPECT_TRUE(plan.steps()[1].may_wait);
   EXPECT_TRUE(plan.steps()[2].may_wait);
+}
+
+TEST(EnsemblePlan, FindsProducersThatWouldWaitForModelsWithinALaterStep) {
+  const auto may_wait = [](StepParts parts) {
+    const EnsemblePlan plan =
+        Compile(Ensemble({"in"}, {"out"},
+                         {{"a", {{"I", "in"}}, {{"O", "x"}}}, {"b", {{"I", "x"}}, {{"O", "out"}}}}),
+                {true, false}, std::move(parts));
+    return plan.steps()[0].may_wait;
+  };
+  EXPECT_TRUE(may_wait({{}, {}}));
+  EXPECT_TRUE(may_wait({{"c"}, {"d"}}));
+  EXPECT_FALSE(may_wait({{}, {"d", "a"}})) << "the later step contains the producer";
+  EXPECT_FALSE(may_wait({{"c", "b"}, {}})) << "the producer contains the later step";
+  EXPECT_FALSE(may_wait({{"c", "e"}, {"d", "e"}})) << "both contain a model";
 }
 
 std::string CheckError(const ModelConfig& ensemble, std::vector<ModelConfig> models) {

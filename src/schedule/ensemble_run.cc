@@ -8,13 +8,30 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/no_wait.h"
 #include "base/object_pool.h"
+#include "schedule/refuse.h"
 
 namespace nereid::schedule {
 namespace {
 
 // A producer of many responses waits no longer for later steps, whatever happens.
 constexpr std::chrono::seconds kMaxWait{300};
+
+// Why a request failed, as far as the error of its step says so.
+core::FailureReason ReasonOf(const base::Status& error) {
+  switch (error.code()) {
+    case base::StatusCode::kCancelled:
+      return core::FailureReason::kCancelled;
+    // What schedulers refuse has one of these.
+    case base::StatusCode::kUnavailable:
+    case base::StatusCode::kDeadlineExceeded:
+    case base::StatusCode::kResourceExhausted:
+      return core::FailureReason::kRejected;
+    default:
+      return core::FailureReason::kOther;
+  }
+}
 
 }  // namespace
 
@@ -32,6 +49,12 @@ void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
 void EnsembleRun::Cancel() {
   Event& event = *base::ObjectPool<Event>::Take();
   event.kind = Event::Kind::kCancel;
+  Post(event);
+}
+
+void EnsembleRun::Expire() {
+  Event& event = *base::ObjectPool<Event>::Take();
+  event.kind = Event::Kind::kExpire;
   Post(event);
 }
 
@@ -70,10 +93,17 @@ void EnsembleRun::OnResponse(StepCall& call, core::ResponsePtr response, bool is
   event.call = &call;
   event.response = std::move(response);
   if (is_final || !is_limited()) return Post(event);
-  // A call with more responses stays until it has sent them, and keeps the run.
+  // The request keeps the call, and that the run; the response may have been all that kept it.
+  const core::RequestRef request(event.response->request());
   room_.NoteResponse(call.producer);
   Post(event);
-  WaitForRoom(call);
+  WaitForRoom(call, *request);
+}
+
+void EnsembleRun::OnLost(StepCall& call) {
+  call.own_event.kind = Event::Kind::kLost;
+  call.own_event.call = &call;
+  Post(call.own_event);
 }
 
 void EnsembleRun::OnPlace(StepCall& call) {
@@ -97,11 +127,18 @@ void EnsembleRun::Handle(Event& event) {
       if (is_limited()) room_.NoteHandled(call->producer);
       return;
     }
+    case Event::Kind::kLost:
+      Fail(base::InternalError("model '" + shared_->plan.steps()[call->step].model_name +
+                               "' released a request without its last response"));
+      return HandleResponse(*call, nullptr, true);
     case Event::Kind::kPlace:
       return HandlePlace(*call);
     case Event::Kind::kCancel:
       base::ObjectPool<Event>::Give(&event);
       return HandleCancel();
+    case Event::Kind::kExpire:
+      base::ObjectPool<Event>::Give(&event);
+      return HandleExpiry();
   }
 }
 
@@ -120,28 +157,43 @@ void EnsembleRun::HandleResponse(StepCall& call, core::ResponsePtr response, boo
 void EnsembleRun::HandlePlace(StepCall& call) {
   call.has_place = true;
   room_.NotePlaced();
-  if (status_.ok()) {
-    shared_->submitter.Submit(std::move(call.held));
-    return;
-  }
+  if (status_.ok()) return Submit(std::move(call.held));
   Abandon(call);
   FinishIfIdle();
 }
 
 void EnsembleRun::HandleCancel() {
   if (is_finished_) return;
-  bool is_held = false;
-  for (StepCall* call = calls_; call != nullptr; call = call->next) {
-    if (call->held != nullptr) {
-      is_held = true;
-    } else {
-      shared_->submitter.CancelSubmitted(*call->in_flight);
-    }
-  }
-  // The other calls respond that they were cancelled.
-  if (!is_held) return;
+  CancelInFlight();
+  // Those calls respond that they were cancelled.
+  if (FindHeld() == nullptr) return;
   Fail(base::CancelledError(request_->LogPrefix() + "Request cancelled"));
   FinishIfIdle();
+}
+
+void EnsembleRun::HandleExpiry() {
+  const StepCall* const held = is_finished_ ? nullptr : FindHeld();
+  if (held == nullptr || !status_.ok()) return;
+  const base::Status error = DeadlineError(*held->held->model).WithPrefix(request_->LogPrefix());
+  shared_->model.statistics().RecordRefusal(core::Refusal::kExpired);
+  CancelInFlight();
+  Fail(error);
+  FinishIfIdle();
+}
+
+const StepCall* EnsembleRun::FindHeld() const {
+  const StepCall* call = calls_;
+  while (call != nullptr && call->held == nullptr) call = call->next;
+  return call;
+}
+
+void EnsembleRun::CancelInFlight() {
+  for (StepCall* call = calls_; call != nullptr; call = call->next) {
+    if (call->held != nullptr) continue;
+    if (const core::RequestRef request = call->cancellation.Take()) {
+      shared_->submitter.CancelSubmitted(*request);
+    }
+  }
 }
 
 void EnsembleRun::Fail(const base::Status& error) {
@@ -160,6 +212,7 @@ void EnsembleRun::Fail(const base::Status& error) {
 
 void EnsembleRun::Abandon(StepCall& call) {
   --in_flight_;
+  call.has_ended = true;  // nothing is lost
   call.held.reset();
   EndCall(call);
 }
@@ -168,10 +221,9 @@ void EnsembleRun::EndCall(StepCall& call) {
   (call.previous != nullptr ? call.previous->next : calls_) = call.next;
   if (call.next != nullptr) call.next->previous = call.previous;
   if (call.has_place) shared_->limiters[call.step]->Release();
-  EnsembleFrame& frame = *call.frame;
-  // Destroying the reference may destroy the call.
-  const core::RequestRef last = std::move(call.in_flight);
-  frame.Unreference();
+  call.cancellation.Close();
+  call.frame->Unreference();
+  call.Drop();
 }
 
 void EnsembleRun::FinishIfIdle() {
@@ -180,11 +232,13 @@ void EnsembleRun::FinishIfIdle() {
   // A client of a model that is not decoupled waits for the end, so that there is one response.
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   request_->NoteResponse(*pending_);
+  StepLimiter::HandOver();  // the client may read slowly
   request_->sink().Send(std::move(pending_), false);
 }
 
 void EnsembleRun::Finish() {
   is_finished_ = true;
+  if (is_limited() && request_->deadline_ns != 0) shared_->deadlines->Remove(*this);
   if (status_.ok() && pending_ == nullptr && !shared_->plan.is_decoupled()) {
     Fail(base::InvalidArgumentError(
         request_->LogPrefix() +
@@ -198,6 +252,7 @@ void EnsembleRun::Finish() {
   // Counted before the response if possible, so that a client that has its response is counted.
   if (!status_.ok() || times_.IsComplete()) Count();
   if (pending_ != nullptr) request_->NoteResponse(*pending_);
+  if (shared_->plan.is_decoupled()) StepLimiter::HandOver();
   request_->sink().Send(std::move(pending_), true);
   OnInputsReleased();
 }
@@ -219,8 +274,7 @@ void EnsembleRun::Count() {
   core::Request& request = *request_;
   const uint64_t now_ns = base::NowNs();
   if (!status_.ok()) {
-    statistics.RecordFailure(core::FailureReason::kOther, request.times.request_start_ns, now_ns);
-    return;
+    return statistics.RecordFailure(ReasonOf(status_), request.times.request_start_ns, now_ns);
   }
   const core::ComputeTimes times = times_.Sum(request.times.queue_start_ns);
   statistics.RecordSuccess(request.batch_count(), request.times.request_start_ns,
@@ -229,12 +283,16 @@ void EnsembleRun::Count() {
   request.sink().OnExecuted(times);
 }
 
-void EnsembleRun::WaitForRoom(const StepCall& call) {
+void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request) {
   // A reactor never waits, nor does an instance that later steps need, because they might wait for
   // it. Within the run itself a wait would stop all progress.
-  if (IsHome() || !shared_->plan.steps()[call.step].may_wait || strand_.IsDriver()) return;
+  if (base::NoWaitScope::IsHere() || !shared_->plan.steps()[call.step].may_wait ||
+      strand_.IsDriver()) {
+    return;
+  }
+  StepLimiter::HandOver();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
-  if (room_.Wait(call.producer, *call.in_flight, deadline)) return;
+  if (room_.Wait(call.producer, request, deadline)) return;
   NEREID_LOG(
       kError,
       "ensemble '{}': responses of model '{}' have waited {} s for the next steps; from now on it "

@@ -7,6 +7,7 @@
 //   StepCall        one request to a step's model, and the sink of its responses
 //   StepLimiter     max_inflight_requests of a step, shared by all requests of the ensemble
 //   EnsembleRoom    blocks a producer that is faster than the steps after it
+//   EnsembleDeadlines  ends runs whose deadline passes while a step waits for its place
 //   EnsembleTimes   the durations of the steps, for the ensemble's statistics
 //   EnsembleRuns    all runs of an ensemble, found by their request
 //
@@ -26,6 +27,7 @@
 #include "core/request.h"
 #include "core/response.h"
 #include "core/submitter.h"
+#include "schedule/ensemble_deadlines.h"
 #include "schedule/ensemble_frame.h"
 #include "schedule/ensemble_plan.h"
 #include "schedule/ensemble_room.h"
@@ -42,25 +44,31 @@ struct EnsembleShared {
   core::Submitter& submitter;
   const EnsemblePlan plan;
   std::vector<std::unique_ptr<StepLimiter>> limiters;  // by step; empty: no limit
+  EnsembleDeadlines* deadlines = nullptr;              // null: no limit
   EnsembleRuns* runs = nullptr;
 };
 
 // Pooled; see the top of this file.
-class EnsembleRun final : public EnsembleRuns::Entry {
+class EnsembleRun final : public EnsembleRuns::Entry, public EnsembleDeadlines::Entry {
  public:
   // Takes a normalised request and responds to it, now or later.
   static void Start(EnsembleShared& shared, core::RequestPtr request);
 
-  // EnsembleRuns::Entry. Cancel cancels all calls in flight and starts nothing more.
+  // EnsembleRuns::Entry and EnsembleDeadlines::Entry. Cancel cancels all calls in flight and starts
+  // nothing more.
   void Reference() override { ++references_; }
   void Unreference() override;
   void Cancel() override;
+  // Does the same, if a step waits for its place.
+  void Expire() override;
 
   // -- For its calls, on any thread. --
 
   // Passes a response (or null) of `call`, which is the last one if `is_final`. May wait if
   // responses come faster than the next steps take them. The call may be gone when this returns.
   void OnResponse(StepCall& call, core::ResponsePtr response, bool is_final);
+  // The request of `call` is gone without a last response.
+  void OnLost(StepCall& call);
   // `call` has the place of its step's limiter that it waited for.
   void OnPlace(StepCall& call);
   // A call's inputs are no longer read.
@@ -85,15 +93,22 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void HandleResponse(StepCall& call, core::ResponsePtr response, bool is_final);
   void HandlePlace(StepCall& call);
   void HandleCancel();
+  void HandleExpiry();
   base::Status TakeResponse(StepCall& call, core::ResponsePtr response);
   void StartReady(EnsembleFrame& frame);
   void StartStep(EnsembleFrame& frame, uint32_t step);
   core::RequestPtr MakeRequest(StepCall& call, core::ModelHandle model);
   void AddCall(StepCall& call);
+  // Sends a step's request, with the round of the calling thread.
+  void Submit(core::RequestPtr request);
   // Makes the response from a frame that has all outputs, and keeps it until it is known whether
   // others follow.
   base::Status MakeResponse(EnsembleFrame& frame);
   void Fail(const base::Status& error);
+  // Returns a call that waits for its place, if there is one.
+  const StepCall* FindHeld() const;
+  // Cancels the calls that do not wait for their place.
+  void CancelInFlight();
   // Drops a call that waits for its place.
   void Abandon(StepCall& call);
   void EndCall(StepCall& call);
@@ -104,7 +119,7 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void Complete();
   void Count();
   bool IsHome() const { return home_thread_ == std::this_thread::get_id(); }
-  void WaitForRoom(const StepCall& call);
+  void WaitForRoom(const StepCall& call, const core::Request& request);
 
   EnsembleShared* shared_ = nullptr;
   core::RequestPtr request_;      // until all readers of its inputs have released them

@@ -6,18 +6,20 @@
 namespace nereid::schedule {
 
 EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
-                                     core::Submitter& submitter)
+                                     core::Submitter& submitter, base::Timers& timers)
     : shared_{.model = model,
               .submitter = submitter,
               .plan = std::move(plan),
               .limiters = {},
+              .deadlines = nullptr,
               .runs = &runs_} {
   const uint32_t limit = shared_.plan.max_inflight_requests();
   if (limit == 0) return;
   NEREID_LOG(kInfo, "Ensemble model '{}' configured with max_inflight_requests: {}", model.name(),
              limit);
+  shared_.deadlines = &deadlines_.emplace(timers);
   for (size_t i = 0; i < shared_.plan.steps().size(); ++i) {
-    shared_.limiters.push_back(std::make_unique<StepLimiter>(limit));
+    shared_.limiters.push_back(std::make_unique<StepLimiter>(limit, timers));
   }
 }
 

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
+#include "base/timers.h"
 #include "core/model.h"
 #include "core/scheduler.h"
 #include "core/submitter.h"
@@ -18,9 +20,10 @@ namespace nereid::schedule {
 // Thread-safe.
 class EnsembleScheduler final : public core::Scheduler {
  public:
-  // `model` is the ensemble, and `plan` that of its configuration. `model` and `submitter` outlive
-  // the scheduler.
-  EnsembleScheduler(core::Model& model, EnsemblePlan plan, core::Submitter& submitter);
+  // `model` is the ensemble, and `plan` that of its configuration. `model`, `submitter` and
+  // `timers` outlive the scheduler.
+  EnsembleScheduler(core::Model& model, EnsemblePlan plan, core::Submitter& submitter,
+                    base::Timers& timers);
 
   void Enqueue(core::RequestPtr request) override;
   void OnCancelled(core::Request& request) override;
@@ -28,6 +31,7 @@ class EnsembleScheduler final : public core::Scheduler {
 
  private:
   EnsembleRuns runs_;
+  std::optional<EnsembleDeadlines> deadlines_;  // if the ensemble has limits
   EnsembleShared shared_;
   std::atomic<bool> is_stopping_{false};
 };

@@ -7,13 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <random>
 #include <thread>
 
 #include "core/testing/fakes.h"
+#include "schedule/testing/ensemble_fixture.h"
 
 namespace nereid::schedule {
 namespace {
@@ -21,196 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr size_t kSize = 4096;  // bytes of a tensor: more than a response keeps in its own memory
-
-core::ModelTensor Tensor(const std::string& name, bool is_optional = false) {
-  core::ModelTensor tensor;
-  tensor.name = name;
-  tensor.type = tensor::DataType::kUint8;
-  tensor.dims = {-1};
-  tensor.model_dims = {-1};
-  tensor.is_optional = is_optional;
-  return tensor;
-}
-
-std::unique_ptr<core::Model> MakeModel(const std::string& name, std::vector<std::string> inputs,
-                                       std::vector<std::string> outputs, bool decoupled = false) {
-  core::ModelOptions options;
-  options.name = name;
-  options.version = 1;
-  options.config = std::make_shared<config::ModelConfig>();
-  options.is_decoupled = decoupled;
-  for (const std::string& input : inputs) options.inputs.push_back(Tensor(input));
-  for (const std::string& output : outputs) options.outputs.push_back(Tensor(output));
-  return std::make_unique<core::Model>(std::move(options));
-}
-
-// Makes a response with each of the model's outputs, filled with `value`.
-core::ResponsePtr Respond(core::Request& request, int value) {
-  core::ResponsePtr response = core::Response::Create(request);
-  const std::array<int64_t, 1> shape{kSize};
-  for (const core::ModelTensor& output : request.model->outputs()) {
-    core::ResponseOutput* added = response->AddOutput(output.name, tensor::DataType::kUint8, shape);
-    EXPECT_TRUE(response->AllocateBuffer(*added, kSize, {}, false).ok());
-    std::memset(added->data, value, kSize);
-  }
-  return response;
-}
-
-// Passes each request to the test's function for its model.
-class FakeEngine final : public core::Submitter {
- public:
-  using Behaviour = std::function<void(core::RequestPtr)>;
-
-  void Add(std::unique_ptr<core::Model> model, Behaviour behaviour) {
-    const std::string name = model->name();
-    models_[name] = std::move(model);
-    behaviours_[name] = std::move(behaviour);
-  }
-  base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t /*version*/) override {
-    const auto found = models_.find(std::string(name));
-    if (found == models_.end()) return base::NotFoundError("no model '" + std::string(name) + "'");
-    NEREID_CHECK(found->second->TryPin());
-    return core::ModelHandle(*found->second);
-  }
-  void Submit(core::RequestPtr request) override {
-    const auto& behave = behaviours_.at(request->model->name());
-    behave(std::move(request));
-  }
-  void CancelSubmitted(core::Request& request) override {
-    request.Cancel();
-    if (on_cancel) on_cancel(request);
-  }
-  core::Model& model(const std::string& name) { return *models_.at(name); }
-
-  std::function<void(core::Request&)> on_cancel;
-
- private:
-  std::map<std::string, std::unique_ptr<core::Model>> models_;
-  std::map<std::string, Behaviour> behaviours_;
-};
-
-// The sink of the ensemble's client.
-class Client final : public core::ResponseSink {
- public:
-  void Send(core::ResponsePtr response, bool is_final) override {
-    EXPECT_EQ(finals, 0u);
-    if (is_final) ++finals;
-    if (on_response) on_response();
-    if (response == nullptr) return responses.push_back(is_final ? "end" : "nothing");
-    if (!response->error().ok())
-      return responses.push_back(std::string(response->error().message()));
-    std::string text;
-    for (size_t i = 0; i < response->output_count(); ++i) {
-      const core::ResponseOutput& output = response->output(i);
-      text += (i > 0 ? " " : "") + std::string(output.name) + "=" +
-              std::to_string(output.byte_size > 0 ? static_cast<int>(output.data[0]) : -1);
-      data.push_back(output.data);
-    }
-    responses.push_back(text);
-  }
-  void OnRequestReleased(core::Request&) override { ++released; }
-  void OnRequestGone() override { ++gone; }
-
-  std::function<void()> on_response;
-  std::vector<std::string> responses;
-  std::vector<const std::byte*> data;
-  size_t finals = 0;
-  size_t released = 0;
-  size_t gone = 0;
-};
-
-struct StepText {
-  std::string model;
-  std::map<std::string, std::string> inputs;
-  std::map<std::string, std::string> outputs;
-};
-
-class EnsembleSchedulerTest : public testing::Test {
- protected:
-  ~EnsembleSchedulerTest() override {
-    // Everything was released.
-    EXPECT_EQ(ensemble_->pin_count(), 0u);
-  }
-
-  void Make(std::vector<std::string> inputs, std::vector<std::string> outputs,
-            std::vector<StepText> steps, uint32_t max_inflight_requests = 0) {
-    auto config = std::make_shared<config::ModelConfig>();
-    config->name = "e";
-    for (const std::string& name : inputs) {
-      config->input.push_back({.name = name, .dims = {-1}, .optional = name == "optional"});
-    }
-    for (const std::string& name : outputs) config->output.push_back({.name = name, .dims = {-1}});
-    config::Ensembling ensemble;
-    std::vector<bool> decoupled;
-    for (StepText& step : steps) {
-      ensemble.step.push_back({.model_name = step.model,
-                               .model_version = -1,
-                               .input_map = step.inputs,
-                               .output_map = step.outputs});
-      decoupled.push_back(step.model != "missing" && engine_.model(step.model).is_decoupled());
-    }
-    ensemble.max_inflight_requests = max_inflight_requests;
-    config->scheduling_choice = ensemble;
-    auto plan = EnsemblePlan::Compile(*config, decoupled);
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    core::ModelOptions options;
-    options.name = "e";
-    options.version = 1;
-    options.config = config;
-    options.is_decoupled = plan->is_decoupled();
-    for (const std::string& input : inputs) {
-      options.inputs.push_back(Tensor(input, input == "optional"));
-    }
-    for (const std::string& output : outputs) options.outputs.push_back(Tensor(output));
-    ensemble_ = std::make_unique<core::Model>(std::move(options));
-    ensemble_->SetScheduler(
-        std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(), engine_));
-  }
-
-  core::RequestPtr Request(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
-    core::RequestPtr request = core::Request::Create(client);
-    NEREID_CHECK(ensemble_->TryPin());
-    request->model = core::ModelHandle(*ensemble_);
-    for (size_t i = 0; i < ensemble_->inputs().size(); ++i) {
-      if (ensemble_->inputs()[i].is_optional) continue;
-      core::RequestInput& input =
-          request->AddInput(ensemble_->inputs()[i].name, tensor::DataType::kUint8);
-      input.shape = {kSize};
-      input.model_index = static_cast<uint32_t>(i);
-      input.Append({.data = data_.data(), .size = kSize, .where = {}});
-    }
-    for (const std::string& name : wanted) {
-      request->outputs.push_back(
-          {.name = name, .model_index = static_cast<uint32_t>(ensemble_->FindOutput(name))});
-    }
-    return request;
-  }
-  void Run(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
-    ensemble_->scheduler().Enqueue(Request(client, std::move(wanted)));
-  }
-  // A model that responds at once with its first input plus one.
-  void AddCounting(const std::string& name, std::vector<std::string> inputs = {"I"}) {
-    engine_.Add(MakeModel(name, inputs, {"O"}), [this, name](core::RequestPtr request) {
-      order_.push_back(name);
-      const int value =
-          request->inputs.empty() ? 100 : static_cast<int>(*request->inputs[0].first.data);
-      core::ResponsePtr response = Respond(*request, value + 1);
-      Complete(std::move(request), std::move(response));
-    });
-  }
-  // A model whose requests wait in `held_`.
-  void AddHolding(const std::string& name, bool decoupled = false) {
-    engine_.Add(MakeModel(name, {"I"}, {"O"}, decoupled),
-                [this](core::RequestPtr request) { held_.push_back(std::move(request)); });
-  }
-
-  FakeEngine engine_;
-  std::vector<std::string> order_;
-  std::vector<core::RequestPtr> held_;
-  const std::vector<std::byte> data_{kSize, std::byte{7}};
-  std::unique_ptr<core::Model> ensemble_;
-};
+class EnsembleSchedulerTest : public EnsembleFixture {};
 
 TEST_F(EnsembleSchedulerTest, RunsStepsAsTheirInputsAppear) {
   AddCounting("m");
@@ -500,176 +308,6 @@ TEST_F(EnsembleSchedulerTest, SaysSoWhenNoStepGivesAnOutput) {
                           "least one output is not set while no more ensemble steps can be made"));
 }
 
-TEST_F(EnsembleSchedulerTest, HoldsStepsBackAboveTheLimitAndContinuesInOrder) {
-  AddHolding("m");
-  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}}, 2);
-  std::array<Client, 5> clients;
-  for (Client& client : clients) Run(client);
-  EXPECT_EQ(held_.size(), 2u);
-  for (size_t i = 0; i < clients.size(); ++i) {
-    ASSERT_GT(held_.size(), i);
-    EXPECT_LE(held_.size() - i, 2u);
-    core::RequestPtr step = std::move(held_[i]);
-    core::ResponsePtr response = Respond(*step, 1);
-    Complete(std::move(step), std::move(response));
-    EXPECT_EQ(clients[i].finals, 1u);
-    EXPECT_EQ(clients[i].gone, 1u);
-  }
-}
-
-TEST_F(EnsembleSchedulerTest, CancelledRequestsLeaveTheLineOfTheLimit) {
-  AddHolding("m");
-  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}}, 1);
-  std::array<Client, 3> clients;
-  Run(clients[0]);
-  core::RequestPtr request = Request(clients[1]);
-  core::RequestRef kept(*request);
-  ensemble_->scheduler().Enqueue(std::move(request));
-  Run(clients[2]);
-  kept->Cancel();
-  ensemble_->scheduler().OnCancelled(*kept);
-  kept.Reset();
-  EXPECT_EQ(clients[1].finals, 1u);
-  EXPECT_EQ(clients[1].gone, 1u);
-  for (size_t i = 0; i < 2; ++i) {
-    ASSERT_EQ(held_.size(), i + 1);
-    core::RequestPtr step = std::move(held_[i]);
-    core::ResponsePtr response = Respond(*step, 1);
-    Complete(std::move(step), std::move(response));
-  }
-  EXPECT_THAT(clients[2].responses, ElementsAre("out=1"));
-}
-
-// A-1, E-13: whatever ends, fails or is cancelled, no request waits while its step has a place.
-TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
-  constexpr size_t kLimit = 2;
-  AddHolding("m");
-  AddHolding("n");
-  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}},
-       kLimit);
-  std::mt19937 random(1);
-  struct Run {
-    Client client;
-    std::string id;
-    core::RequestRef request;
-    size_t step = 0;  // the current step
-  };
-  std::vector<std::unique_ptr<Run>> runs;
-  size_t completed = 0;
-  const auto complete_one = [&] {
-    if (held_.empty()) return;
-    const size_t i = random() % held_.size();
-    core::RequestPtr step = std::move(held_[i]);
-    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
-    ++runs[std::stoull(std::string(step->id))]->step;
-    ++completed;
-    core::ResponsePtr response = Respond(*step, 1);
-    if (random() % 8 == 0) response->SetError(base::InternalError("no"));
-    Complete(std::move(step), std::move(response));
-  };
-  const auto cancel_one = [&] {
-    Run& run = *runs[runs.size() - 1 - random() % std::min<size_t>(runs.size(), 8)];
-    if (run.client.finals > 0) return;
-    run.request->Cancel();
-    ensemble_->scheduler().OnCancelled(*run.request);
-  };
-  for (int turn = 0; turn < 3000; ++turn) {
-    const unsigned choice = random() % 8;
-    if (choice < 3 || runs.empty()) {
-      Run& run = *runs.emplace_back(std::make_unique<Run>());
-      run.id = std::to_string(runs.size() - 1);
-      core::RequestPtr request = Request(run.client);
-      request->id = run.id;
-      run.request = core::RequestRef(*request);
-      ensemble_->scheduler().Enqueue(std::move(request));
-    } else if (choice == 3) {
-      cancel_one();
-    } else {
-      complete_one();
-    }
-    std::array<size_t, 2> want{};
-    std::array<size_t, 2> have{};
-    for (const auto& run : runs) {
-      if (run->client.finals == 0) ++want.at(run->step);
-    }
-    for (const core::RequestPtr& step : held_) ++have[step->model->name() == "m" ? 0 : 1];
-    for (size_t step = 0; step < 2; ++step) {
-      ASSERT_EQ(have[step], std::min(want[step], kLimit)) << "turn " << turn << ", step " << step;
-    }
-  }
-  EXPECT_GT(completed, 500u);
-  while (!held_.empty()) complete_one();
-  for (const auto& run : runs) {
-    EXPECT_EQ(run->client.finals, 1u);
-    run->request.Reset();
-    EXPECT_EQ(run->client.gone, 1u);
-  }
-}
-
-TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
-  base::Mutex mutex;
-  base::CondVar changed;
-  size_t sent = 0;
-  engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [&](core::RequestPtr request) {
-    std::thread([&, request = std::move(request)]() mutable {
-      for (int i = 0; i < 20; ++i) {
-        request->sink().Send(Respond(*request, i), false);
-        base::MutexLock lock(mutex);
-        ++sent;
-        changed.NotifyAll();
-      }
-      const core::RequestRef kept(*request);
-      core::ResponseSink& sink = request->sink();
-      request.reset();
-      sink.Send(nullptr, true);
-    }).detach();
-  });
-  std::vector<core::RequestPtr> waiting;
-  size_t most = 0;
-  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&](core::RequestPtr request) {
-    base::MutexLock lock(mutex);
-    waiting.push_back(std::move(request));
-    most = std::max(most, waiting.size());
-    changed.NotifyAll();
-  });
-  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}},
-       3);
-  class Waiting final : public core::ResponseSink {
-   public:
-    void Send(core::ResponsePtr response, bool) override {
-      base::MutexLock lock(mutex);
-      if (response != nullptr) ++responses;
-    }
-    void OnRequestGone() override {
-      base::MutexLock lock(mutex);
-      is_gone = true;
-      changed.NotifyAll();
-    }
-    base::Mutex mutex;
-    base::CondVar changed;
-    size_t responses = 0;
-    bool is_gone = false;
-  } client;
-  Run(client);
-  for (size_t i = 0; i < 20; ++i) {
-    core::RequestPtr step;
-    {
-      base::MutexLock lock(mutex);
-      while (waiting.empty()) changed.Wait(mutex);
-      step = std::move(waiting.front());
-      waiting.erase(waiting.begin());
-      // Three run; the fourth response waits for a place and blocks the producer.
-      EXPECT_LE(sent, i + 3);
-    }
-    core::ResponsePtr response = Respond(*step, 1);
-    Complete(std::move(step), std::move(response));
-  }
-  base::MutexLock lock(client.mutex);
-  while (!client.is_gone) client.changed.Wait(client.mutex);
-  EXPECT_EQ(client.responses, 20u);
-  EXPECT_LE(most, 3u);
-}
-
 TEST_F(EnsembleSchedulerTest, StepsCompletedByManyThreadsAtOnceGiveOneResponseEach) {
   base::Mutex mutex;
   std::vector<std::thread> threads;
@@ -764,6 +402,64 @@ TEST_F(EnsembleSchedulerTest, TakesResponsesInOrderWhicheverThreadsSendThem) {
   EXPECT_TRUE(std::ranges::is_sorted(seen));
 }
 
+constexpr const char* kLost =
+    "in ensemble 'e', model 'silent' released a request without its last response";
+
+TEST_F(EnsembleSchedulerTest, FailsWhenAModelReleasesARequestWithoutAResponse) {
+  AddSilent("silent");
+  AddCounting("m");
+  Make({"in"}, {"out"},
+       {{"silent", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre(kLost));
+  EXPECT_EQ(client.finals, 1u);
+  EXPECT_EQ(client.released, 1u);
+  EXPECT_EQ(client.gone, 1u);
+  EXPECT_EQ(engine_.model("silent").pin_count(), 0u);
+}
+
+TEST_F(EnsembleSchedulerTest, FailsWhenADecoupledModelReleasesARequestWithoutAnEnd) {
+  AddSilent("silent", /*decoupled=*/true);
+  Make({"in"}, {"out"}, {{"silent", {{"I", "in"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre(kLost));
+  EXPECT_EQ(client.gone, 1u);
+}
+
+TEST_F(EnsembleSchedulerTest, FailsWhenADecoupledModelStopsAmongItsResponses) {
+  engine_.Add(MakeModel("silent", {"I"}, {"O"}, true),
+              [](core::RequestPtr request) { request->sink().Send(Respond(*request, 1), false); });
+  AddCounting("m");
+  Make({"in"}, {"out"},
+       {{"silent", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Client client;
+  Run(client);
+  EXPECT_THAT(client.responses, ElementsAre("out=2", kLost));
+  EXPECT_EQ(client.gone, 1u);
+}
+
+TEST_F(EnsembleSchedulerTest, CancelsADecoupledModelThatHasReleasedItsRequest) {
+  core::RequestRef producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true),
+              [&](core::RequestPtr request) { producer = core::RequestRef(*request); });
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "out"}}}});
+  Client client;
+  core::RequestPtr request = Request(client);
+  core::RequestRef kept(*request);
+  ensemble_->scheduler().Enqueue(std::move(request));
+  EXPECT_FALSE(producer->is_cancelled());
+  kept->Cancel();
+  ensemble_->scheduler().OnCancelled(*kept);
+  EXPECT_TRUE(producer->is_cancelled());
+  producer->sink().Send(nullptr, true);
+  producer.Reset();
+  EXPECT_THAT(client.responses, ElementsAre("end"));
+  kept.Reset();
+  EXPECT_EQ(client.gone, 1u);
+}
+
 TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {
   AddHolding("m");
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
@@ -804,6 +500,23 @@ TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsResponseIsSent) {
   Run(unlucky);
   EXPECT_EQ(seen.fail.count, 1u);
   EXPECT_EQ(ensemble_->statistics().Read().success.count, 1u);
+}
+
+TEST_F(EnsembleSchedulerTest, CountsWhyARunFailed) {
+  base::Status error;
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&error](core::RequestPtr request) {
+    core::CompleteWithError(std::move(request), error);
+  });
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
+  for (const base::Status& each :
+       {base::CancelledError("c"), base::UnavailableError("u"), base::DeadlineExceededError("d"),
+        base::ResourceExhaustedError("r"), base::InternalError("i")}) {
+    error = each;
+    Client client;
+    Run(client);
+  }
+  // Rejected, cancelled, by the backend, other.
+  EXPECT_THAT(ensemble_->statistics().Read().failures, ElementsAre(3u, 1u, 0u, 1u));
 }
 
 TEST_F(EnsembleSchedulerTest, AddsUpTheTimesOfItsSteps) {

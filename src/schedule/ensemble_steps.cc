@@ -88,17 +88,26 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   if (!model.ok()) return Fail(model.status());
   StepCall& call = StepCall::Take(*this, frame, index);
   core::RequestPtr request = MakeRequest(call, std::move(*model));
-  call.in_flight = core::RequestRef(*request);
+  call.cancellation.Open(*request);
   AddCall(call);
   if (is_limited()) {
     // As soon as it waits, another thread may deliver its place.
     call.held = std::move(request);
     room_.NoteHeld();
-    if (!shared_->limiters[index]->Acquire(call)) return;
+    if (!shared_->limiters[index]->Acquire(call)) {
+      if (request_->deadline_ns == 0) return;
+      return shared_->deadlines->Add(*this, request_->deadline_ns);
+    }
     room_.NotePlaced();
     call.has_place = true;
     request = std::move(call.held);
   }
+  Submit(std::move(request));
+}
+
+void EnsembleRun::Submit(core::RequestPtr request) {
+  // A place that a request waited for comes on any thread, and a round is confined to its own.
+  request->round = IsHome() ? request_->round : nullptr;
   shared_->submitter.Submit(std::move(request));
 }
 
@@ -113,7 +122,6 @@ core::RequestPtr EnsembleRun::MakeRequest(StepCall& call, core::ModelHandle mode
   request->timeout_us = request_->timeout_us;
   request->deadline_ns = request_->deadline_ns;
   request->times.request_start_ns = request->times.queue_start_ns = std::exchange(begins_ns_, 0);
-  if (IsHome()) request->round = request_->round;
   call.sequence = SequenceOfStep(*request_, step, *call.frame);
   // The response that a text was read from may be destroyed before this request.
   if (auto* const text = std::get_if<std::string_view>(&call.sequence.id);

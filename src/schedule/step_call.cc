@@ -15,10 +15,12 @@ StepCall& StepCall::Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t ste
   call.frame = &read;
   read.Reference(2);
   call.step = step;
+  call.owners_.store(2, std::memory_order_relaxed);  // no other thread has it yet
   return call;
 }
 
 void StepCall::Send(core::ResponsePtr response, bool is_final) {
+  if (is_final) has_ended = true;
   // The last response may destroy this call.
   run->OnResponse(*this, std::move(response), is_final);
 }
@@ -35,6 +37,13 @@ void StepCall::OnRequestReleased(core::Request& /*request*/) {
 }
 
 void StepCall::OnRequestGone() {
+  if (!has_ended) [[unlikely]]
+    run->OnLost(*this);
+  Drop();
+}
+
+void StepCall::Drop() {
+  if (owners_.fetch_sub(1) != 1) return;
   EnsembleRun* const last = run;
   base::ObjectPool<StepCall>::Give(this);
   last->Unreference();
@@ -53,6 +62,7 @@ void StepCall::Recycle() {
   run = nullptr;
   frame = nullptr;
   has_responded = false;
+  has_ended = false;
   has_place = false;
   producer = {};
   previous = next = nullptr;

@@ -1,28 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/step_limiter.h"
 
+#include <utility>
+
+#include "base/clock.h"
+#include "base/no_wait.h"
+
 namespace nereid::schedule {
-namespace {
 
 // Calls OnPlace of the waiters that got a place on this thread, one after another: each may release
 // its own place, which is passed on.
-class PlacesGiven {
+class StepLimiter::PlacesGiven {
  public:
-  static void Give(StepLimiter::Waiter& waiter) {
+  static PlacesGiven& Mine() {
     static thread_local PlacesGiven mine;
-    mine.given_.Append(waiter);
-    if (mine.is_active_) return;
-    mine.is_active_ = true;
-    while (StepLimiter::Waiter* const next = mine.given_.Pop()) next->OnPlace();
-    mine.is_active_ = false;
+    return mine;
+  }
+
+  void Give(Waiter& waiter) {
+    given_.Append(waiter);
+    if (is_active_) return;
+    is_active_ = true;
+    while (Waiter* const next = given_.Pop()) next->OnPlace();
+    is_active_ = false;
+  }
+  void HandOver() {
+    while (Waiter* const next = given_.Pop()) next->limiter_->LeaveToTimers(*next);
   }
 
  private:
-  base::Queue<StepLimiter::Waiter> given_;
+  base::Queue<Waiter> given_;
   bool is_active_ = false;
 };
 
-}  // namespace
+void StepLimiter::HandOver() {
+  if (!base::NoWaitScope::IsHere()) PlacesGiven::Mine().HandOver();
+}
+
+void StepLimiter::LeaveToTimers(Waiter& waiter) {
+  base::MutexLock lock(mutex_);
+  left_.Append(waiter);
+  timer_.ArmAt(base::NowNs());
+}
+
+// A waiter keeps its limiter; the last one may destroy it, together with its timer.
+void StepLimiter::DeliverLeft() {
+  base::Queue<Waiter> left;
+  {
+    base::MutexLock lock(mutex_);
+    left = std::move(left_);
+  }
+  while (Waiter* const next = left.Pop()) next->OnPlace();
+}
 
 bool StepLimiter::Acquire(Waiter& waiter) {
   base::MutexLock lock(mutex_);
@@ -30,6 +59,7 @@ bool StepLimiter::Acquire(Waiter& waiter) {
     ++in_flight_;
     return true;
   }
+  waiter.limiter_ = this;
   waiter.is_waiting_ = true;
   waiter.before_ = tail_;
   waiter.behind_ = nullptr;
@@ -39,7 +69,7 @@ bool StepLimiter::Acquire(Waiter& waiter) {
 }
 
 void StepLimiter::Release() {
-  if (Waiter* const next = Next()) PlacesGiven::Give(*next);
+  if (Waiter* const next = Next()) PlacesGiven::Mine().Give(*next);
 }
 
 StepLimiter::Waiter* StepLimiter::Next() {

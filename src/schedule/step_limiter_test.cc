@@ -3,9 +3,13 @@
 
 #include <deque>
 #include <functional>
+#include <future>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
+
+#include "base/no_wait.h"
 
 namespace nereid::schedule {
 namespace {
@@ -21,8 +25,13 @@ struct Waiter final : StepLimiter::Waiter {
   int places = 0;
 };
 
-TEST(StepLimiter, GivesPlacesUpToTheLimit) {
-  StepLimiter limiter(2);
+class StepLimiterTest : public testing::Test {
+ protected:
+  base::Timers timers_;
+};
+
+TEST_F(StepLimiterTest, GivesPlacesUpToTheLimit) {
+  StepLimiter limiter(2, timers_);
   Waiter waiters[3];
   EXPECT_TRUE(limiter.Acquire(waiters[0]));
   EXPECT_TRUE(limiter.Acquire(waiters[1]));
@@ -30,9 +39,9 @@ TEST(StepLimiter, GivesPlacesUpToTheLimit) {
   EXPECT_EQ(0, waiters[2].places);
 }
 
-TEST(StepLimiter, PassesAPlaceOnInTheOrderOfWaiting) {
+TEST_F(StepLimiterTest, PassesAPlaceOnInTheOrderOfWaiting) {
   std::string order;
-  StepLimiter limiter(1);
+  StepLimiter limiter(1, timers_);
   Waiter holder;
   Waiter a([&] { order += 'a'; });
   Waiter b([&] { order += 'b'; });
@@ -47,8 +56,8 @@ TEST(StepLimiter, PassesAPlaceOnInTheOrderOfWaiting) {
   EXPECT_TRUE(limiter.Acquire(holder)) << "nobody waits, so the place is free";
 }
 
-TEST(StepLimiter, ForgetsAWaiterThatLeavesTheLine) {
-  StepLimiter limiter(1);
+TEST_F(StepLimiterTest, ForgetsAWaiterThatLeavesTheLine) {
+  StepLimiter limiter(1, timers_);
   Waiter waiters[4];
   ASSERT_TRUE(limiter.Acquire(waiters[0]));
   for (int i = 1; i < 4; ++i) ASSERT_FALSE(limiter.Acquire(waiters[i]));
@@ -62,9 +71,9 @@ TEST(StepLimiter, ForgetsAWaiterThatLeavesTheLine) {
   EXPECT_EQ(1, waiters[3].places);
 }
 
-TEST(StepLimiter, PassesALongChainOfPlacesOnWithoutRecursion) {
+TEST_F(StepLimiterTest, PassesALongChainOfPlacesOnWithoutRecursion) {
   constexpr int kWaiters = 1000;
-  StepLimiter limiter(1);
+  StepLimiter limiter(1, timers_);
   int depth = 0;
   int deepest = 0;
   std::deque<Waiter> waiters;
@@ -81,6 +90,45 @@ TEST(StepLimiter, PassesALongChainOfPlacesOnWithoutRecursion) {
   limiter.Release();
   for (const Waiter& waiter : waiters) ASSERT_EQ(1, waiter.places);
   EXPECT_EQ(1, deepest);
+}
+
+TEST_F(StepLimiterTest, OthersDeliverThePlacesOfAThreadThatWaits) {
+  StepLimiter limiter(1, timers_);
+  Waiter holder;
+  std::promise<void> delivered;
+  Waiter last([&] { delivered.set_value(); });
+  bool was_delivered = false;
+  // The place goes on before this has returned, and this waits for somebody who needs it.
+  Waiter waiting([&] {
+    limiter.Release();
+    StepLimiter::HandOver();
+    was_delivered =
+        delivered.get_future().wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+  });
+  ASSERT_TRUE(limiter.Acquire(holder));
+  ASSERT_FALSE(limiter.Acquire(waiting));
+  ASSERT_FALSE(limiter.Acquire(last));
+  limiter.Release();
+  EXPECT_TRUE(was_delivered);
+  EXPECT_EQ(1, last.places);
+}
+
+TEST_F(StepLimiterTest, AThreadThatMustNotWaitKeepsItsPlaces) {
+  StepLimiter limiter(1, timers_);
+  const base::NoWaitScope no_wait;
+  const std::thread::id here = std::this_thread::get_id();
+  std::thread::id there;
+  Waiter holder;
+  Waiter first([&] {
+    limiter.Release();
+    StepLimiter::HandOver();
+  });
+  Waiter second([&] { there = std::this_thread::get_id(); });
+  ASSERT_TRUE(limiter.Acquire(holder));
+  ASSERT_FALSE(limiter.Acquire(first));
+  ASSERT_FALSE(limiter.Acquire(second));
+  limiter.Release();
+  EXPECT_EQ(there, here);
 }
 
 }  // namespace

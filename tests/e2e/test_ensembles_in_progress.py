@@ -3,7 +3,10 @@
 sentences in docs/scheduling.md."""
 
 import concurrent.futures
+import json
 import queue
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -29,11 +32,11 @@ def at_gate(model, source, target):
     return step(model, {"COMMAND": source}, {"DONE": target})
 
 
-def write_ensemble(repository, name, *steps, outputs=("OUT",)):
+def write_ensemble(repository, name, *steps, outputs=("OUT",), extra=""):
     listed = ", ".join(models.tensor_config(output, *ONE) for output in outputs)
     models.write_model(repository, name, (
         f'platform: "ensemble"\nmax_batch_size: 0\ninput [ {models.tensor_config("IN", *ONE)} ]\n'
-        f"output [ {listed} ]\nensemble_scheduling {{\n{''.join(steps)} }}\n"))
+        f"output [ {listed} ]\nensemble_scheduling {{\n{''.join(steps)}{extra} }}\n"))
 
 
 def write_chain(repository):
@@ -113,6 +116,27 @@ def test_a_client_that_goes_away_stops_the_steps(empty_repository, start_server)
     assert stays == [trouble.WAIT]
     assert leaves.status() == "StatusCode.CANCELLED"
     assert server.scrape()["nv_inference_count", "counts"] == 1
+
+
+@pytest.mark.newer
+def test_a_deadline_ends_the_wait_for_a_place(empty_repository, start_server):
+    """O-6, E-13: also while everybody in front of the request is still busy."""
+    trouble.write(empty_repository, "gated")
+    write_ensemble(empty_repository, "narrow", at_gate("gated", "IN", "OUT"), extra="max_inflight_requests: 1")
+    server = start_server(empty_repository)
+    tensor = {"name": "IN", "datatype": "INT32", "shape": [1], "data": [trouble.NOTHING]}
+    late = urllib.request.Request(
+        f"http://{server.http}/v2/models/narrow/infer", data=json.dumps({"inputs": [tensor]}).encode(),
+        headers={"Request-Timeout": "100ms"})
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ask, "http", server, "narrow", trouble.WAIT)
+        with trouble.waiting_at_gate(empty_repository, "gated"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(late, timeout=60 * servers.SLOWNESS)
+            assert not first.done()
+        assert first.result(timeout=60 * servers.SLOWNESS) == {"OUT": [trouble.WAIT]}
+    assert refused.value.code == 504
+    assert "before model 'gated' could execute it" in refused.value.read().decode()
 
 
 def test_a_stopping_server_finishes_requests_in_ensembles(empty_repository, start_server):

@@ -236,9 +236,10 @@ void MeasureEnsemble() {
   auto plan = schedule::EnsemblePlan::Compile(*config, {false, false, false});
   NEREID_CHECK(plan.ok());
   StepModels models;
+  base::Timers timers;
   const std::unique_ptr<core::Model> model = core::MakeFakeModel(0, {1, 16});
   model->SetScheduler(
-      std::make_unique<schedule::EnsembleScheduler>(*model, std::move(*plan), models));
+      std::make_unique<schedule::EnsembleScheduler>(*model, std::move(*plan), models, timers));
   Sink sink;
   const std::array<std::byte, 64> data{};
   size_t sent = 0;

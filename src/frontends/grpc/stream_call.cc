@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/no_wait.h"
 #include "base/object_pool.h"
 #include "common/admission.h"
 #include "common/failed_inference.h"
@@ -193,7 +194,7 @@ bool StreamCall::IsFull() const {
 }
 
 void StreamCall::WaitForRoom() {
-  if (!IsFull() || net::Reactor::Current() != nullptr) return;
+  if (!IsFull() || base::NoWaitScope::IsHere()) return;
   bool was_in_vain = false;
   {
     base::MutexLock lock(mutex_);

@@ -83,7 +83,8 @@ class StreamCall final : public http2::GrpcCallEvents {
 
   bool IsFull() const;
   // Blocks a thread that sends a response of a decoupled model until the client has taken earlier
-  // ones. Never on a reactor, which serves other clients. Aborts the stream if that takes too long.
+  // ones. Never on a thread that must not wait (base/no_wait.h). Aborts the stream if that takes
+  // too long.
   void WaitForRoom();
 
   // Whether the sender may still send requests; ends the stream if not, because its key was revoked

@@ -2,7 +2,7 @@
 #include "http/stream_pacer.h"
 
 #include "base/clock.h"
-#include "net/reactor.h"
+#include "base/no_wait.h"
 
 namespace nereid::http {
 
@@ -12,7 +12,7 @@ uint64_t StreamPacer::rounds() {
 }
 
 const char* StreamPacer::MakeRoom(uint64_t rounds_seen, size_t size, const StreamLimits& limits) {
-  if (net::Reactor::Current() != nullptr) {
+  if (base::NoWaitScope::IsHere()) {
     bytes_waiting_ += size;
     return bytes_waiting_ > limits.most_waiting_bytes ? "its client reads too slowly" : nullptr;
   }

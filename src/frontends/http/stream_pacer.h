@@ -27,8 +27,8 @@ class StreamPacer {
   // Called after a chunk that found room.
   void NoteRoom() { bytes_waiting_ = 0; }
   // Called after a chunk of `size` bytes that filled the buffer. Waits until the client has taken
-  // it or is gone; on a reactor, which must not wait, counts. Returns why the stream has to be
-  // given up, or null.
+  // it or is gone; on a thread that must not wait (base/no_wait.h), counts. Returns why the stream
+  // has to be given up, or null.
   const char* MakeRoom(uint64_t rounds_seen, size_t size, const StreamLimits& limits);
 
   // The client has disconnected.
