@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/timers.h"
+#include "engine/on_demand.h"
 #include "engine/testing/model_control_fixture.h"
 
 namespace nereid::engine {
@@ -67,6 +69,43 @@ TEST_F(DemandHostTest, LeavesPartsThatWereLoadedForThemselves) {
   EXPECT_TRUE(host_->UnloadIdle("e"));
   EXPECT_TRUE(IsReady("a"));
   EXPECT_FALSE(IsReady("b"));
+}
+
+// Models on demand in a server that unloads what nobody uses.
+class IdleUnloadTest : public DemandHostTest {
+ protected:
+  void TearDown() override {
+    EXPECT_TRUE(demand_->Stop(InAMinute()));
+    demand_.reset();
+    DemandHostTest::TearDown();
+  }
+  void StartDemand() {
+    demand_ =
+        std::make_unique<OnDemand>(*host_, timers_,
+                                   OnDemandOptions{.min_stay = std::chrono::milliseconds(0),
+                                                   .idle_unload = std::chrono::milliseconds(1)});
+    demand_->Refresh();
+  }
+
+  base::Timers timers_;
+  std::unique_ptr<OnDemand> demand_;
+};
+
+TEST_F(IdleUnloadTest, UnloadsThePartsOfAnEnsembleThatFailed) {
+  factory_.Fail("b:1", "the file is damaged");
+  StartDemand();
+  EXPECT_FALSE(demand_->Load("e", {}).ok());
+  EXPECT_TRUE(WaitUntilGone("a:1"));
+}
+
+TEST_F(IdleUnloadTest, UnloadsThePartsThatAnEnsembleLeavesBehind) {
+  EXPECT_TRUE(host_->Load("e", {}).ok());
+  core::ModelHandle pin = Pin("e");
+  StartDemand();
+  EXPECT_TRUE(demand_->Unload("e", /*with_parts=*/false).ok());
+  pin.Reset();
+  EXPECT_TRUE(WaitUntilGone("a:1"));
+  EXPECT_TRUE(WaitUntilGone("b:1"));
 }
 
 TEST(MemoryMeter, SeesWhatAProcessAllocates) {

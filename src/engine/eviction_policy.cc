@@ -56,10 +56,23 @@ void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& byte
     const uint64_t before = entry.has_bytes ? entry.bytes[i] : measured;
     // Rounded up, so that sums of many models are not less than what these take.
     entry.bytes[i] = std::midpoint(std::max(before, measured), std::min(before, measured));
-    used_[i] += entry.bytes[i];
   }
   entry.has_bytes = true;
   entry.duration = entry.duration.count() == 0 ? took : (entry.duration + took) / 2;
+  SetLoaded(name, entry, now);
+}
+
+void EvictionPolicy::NoteFound(const std::string& name, const MemoryBytes& guess,
+                               base::TimePoint now) {
+  NoteUnloaded(name);
+  Entry& entry = entries_[name];
+  if (!entry.has_bytes) entry.bytes = guess;
+  entry.bytes.resize(used_.size());
+  SetLoaded(name, entry, now);
+}
+
+void EvictionPolicy::SetLoaded(const std::string& name, Entry& entry, base::TimePoint now) {
+  for (size_t i = 0; i < used_.size(); ++i) used_[i] += entry.bytes[i];
   entry.is_loaded = true;
   entry.loaded_at = now;
   entry.last_use = std::max(entry.last_use, now);
@@ -156,8 +169,7 @@ RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::s
   RoomPlan plan;
   const auto known = entries_.find(name);
   const bool is_loaded = known != entries_.end() && known->second.is_loaded;
-  const bool has_bytes = known != entries_.end() && known->second.has_bytes;
-  const MemoryBytes own = has_bytes ? known->second.bytes : MemoryBytes(used_.size());
+  const MemoryBytes own = KnownBytes(name).value_or(MemoryBytes(used_.size()));
   MemoryBytes others = used_;
   if (is_loaded) TakeFrom(others, own);
   const MemoryBytes missing = Missing(own, others);
@@ -212,8 +224,9 @@ std::vector<std::string> EvictionPolicy::Loaded() const {
 
 std::optional<MemoryBytes> EvictionPolicy::KnownBytes(const std::string& name) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end() || !found->second.has_bytes) return std::nullopt;
-  return found->second.bytes;
+  if (found == entries_.end()) return std::nullopt;
+  const Entry& entry = found->second;
+  return entry.has_bytes || entry.is_loaded ? std::optional(entry.bytes) : std::nullopt;
 }
 
 std::chrono::nanoseconds EvictionPolicy::KnownDuration(const std::string& name) const {

@@ -62,6 +62,9 @@ class EvictionPolicy {
   // are averaged with those of earlier loads, because measurements have noise.
   void NoteLoaded(const std::string& name, const MemoryBytes& bytes, std::chrono::nanoseconds took,
                   base::TimePoint now);
+  // The model turns out to be loaded, although nobody has asked for it by name. It takes what is
+  // known of it, or else `guess`, which is not remembered when it is unloaded.
+  void NoteFound(const std::string& name, const MemoryBytes& guess, base::TimePoint now);
   void NoteUnloaded(const std::string& name);
   // Forgets how much memory the model needs, because its files may be others now.
   void ForgetBytes(const std::string& name);
@@ -84,7 +87,7 @@ class EvictionPolicy {
   size_t loaded_count() const { return loaded_.size(); }
   // The bytes of all loaded models.
   const MemoryBytes& used() const { return used_; }
-  // Returns what the model took when it was last loaded.
+  // Returns what the model took when it was last loaded; of a loaded one, what it counts for.
   std::optional<MemoryBytes> KnownBytes(const std::string& name) const;
   // Returns how long loads of the model took; 0 if it was never loaded.
   std::chrono::nanoseconds KnownDuration(const std::string& name) const;
@@ -95,7 +98,7 @@ class EvictionPolicy {
   struct Entry {
     bool is_loaded = false;
     bool is_pinned = false;
-    bool has_bytes = false;
+    bool has_bytes = false;                // they were measured
     MemoryBytes bytes;                     // in every kind
     std::chrono::nanoseconds duration{0};  // of loading it
     double uses = 0;                       // as of uses_at
@@ -104,6 +107,7 @@ class EvictionPolicy {
     base::TimePoint last_use;
   };
 
+  void SetLoaded(const std::string& name, Entry& entry, base::TimePoint now);
   MemoryBytes Missing(const MemoryBytes& needed, const MemoryBytes& present) const;
   double Worth(const Entry& entry, base::TimePoint now) const;
   bool MayGo(const std::string& name, const Entry& entry, const std::set<std::string>& busy,

@@ -21,11 +21,16 @@ class ModelUse {
   // statistics.
   void NoteLoaded(const std::string& name, uint64_t counted) { seen_[name] = counted; }
   // Tells `policy` what is new; returns the models that must stay: those in use, and what a loaded
-  // ensemble needs.
+  // ensemble needs. Models that are loaded although nobody has told the policy have come with others
+  // that failed or have gone since; they share the memory `unclaimed`.
   std::set<std::string> Update(const ModelActivities& activities, EvictionPolicy& policy,
-                               base::TimePoint now);
+                               base::TimePoint now, const MemoryBytes& unclaimed = {});
 
  private:
+  void Adopt(const ModelActivities& activities, EvictionPolicy& policy, base::TimePoint now,
+             const MemoryBytes& unclaimed);
+
+  std::map<std::string, std::set<std::string>> parts_;  // of the ensembles that were loaded
   std::map<std::string, uint64_t> seen_;  // the requests of each loaded model that were counted
 };
 

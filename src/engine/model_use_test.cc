@@ -57,5 +57,38 @@ TEST_F(ModelUseTest, KeepsAnEnsembleAndItsPartsTogether) {
   EXPECT_THAT(use_.Update(busy, policy_, At(1)), ElementsAre("e", "p"));
 }
 
+TEST_F(ModelUseTest, TakesOverModelsThatAreLoadedAlthoughNobodyHasToldThePolicy) {
+  // `e` failed because of another part, and `known` was loaded with it.
+  policy_.NoteLoaded("known", {30}, milliseconds(10), At(0));
+  policy_.NoteUnloaded("known");
+  use_.Update({{"a", {}}, {"b", {}}, {"known", {}}}, policy_, At(1), {60});
+  EXPECT_THAT(policy_.Loaded(), ElementsAre("a", "b", "known"));
+  EXPECT_EQ(policy_.used(), MemoryBytes{20 + 20 + 30});
+  // Once is enough.
+  use_.Update({{"a", {}}, {"b", {}}, {"known", {}}}, policy_, At(2), {60});
+  EXPECT_EQ(policy_.used(), MemoryBytes{70});
+  EXPECT_THAT(policy_.FindIdle({}, At(10)), IsEmpty());
+  EXPECT_THAT(policy_.FindIdle({}, At(11)), ElementsAre("a", "b", "known"));
+  // What was no measurement is not remembered.
+  use_.Update({}, policy_, At(12));
+  EXPECT_EQ(policy_.used(), MemoryBytes{0});
+  EXPECT_EQ(policy_.KnownBytes("a"), std::nullopt);
+  EXPECT_EQ(policy_.KnownBytes("known"), MemoryBytes{30});
+}
+
+TEST_F(ModelUseTest, CountsThePartsThatAnEnsembleLeavesBehind) {
+  Load("e");
+  use_.Update({{"e", {.parts = {"p", "q"}}}, {"p", {}}, {"q", {}}}, policy_, At(1));
+  EXPECT_THAT(policy_.Loaded(), ElementsAre("e"));
+  // It is unloaded without its parts.
+  policy_.NoteUnloaded("e");
+  use_.Update({{"p", {}}, {"q", {}}}, policy_, At(2));
+  EXPECT_THAT(policy_.Loaded(), ElementsAre("p", "q"));
+  EXPECT_EQ(policy_.used(), MemoryBytes{40});
+  EXPECT_THAT(policy_.MakeRoom("", {}, At(2)).victims, IsEmpty());
+  policy_.NoteLoaded("new", {70}, milliseconds(10), At(3));
+  EXPECT_THAT(policy_.MakeRoom("new", {}, At(3)).victims, ElementsAre("p"));
+}
+
 }  // namespace
 }  // namespace nereid::engine

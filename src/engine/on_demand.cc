@@ -249,6 +249,7 @@ base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
   base::MutexLock lock(mutex_);
   if (policy_.IsLoaded(name)) policy_.SetPinned(name, options_.pinned.contains(name));
   policy_.NoteUnloaded(name);
+  ++unloads_;
   failures_.Forget(name);
   return base::OkStatus();
 }
@@ -402,7 +403,10 @@ void OnDemand::LoadNow(const std::string& name) {
   const base::Status told = Settle(name, status, took, Growth(before, host_.MeasureMemory()));
   if (status.ok() && !told.ok()) {
     NEREID_LOG(kWarning, "{}", told.message());
-    host_.UnloadIdle(name);
+    // Requests may have found it meanwhile. They end; later ones are refused.
+    if (const base::Status unloaded = Unload(name, /*with_parts=*/true); !unloaded.ok()) {
+      NEREID_VLOG(1, "model '{}' is not unloaded: {}", name, unloaded.message());
+    }
   }
   Answers answers;
   {
@@ -423,41 +427,54 @@ void OnDemand::LoadNow(const std::string& name) {
 
 base::Status OnDemand::Settle(const std::string& name, const base::Status& status,
                               std::chrono::nanoseconds took, const MemoryBytes& grown) {
+  // Of an ensemble that failed, some parts may be loaded.
+  if (!status.ok()) Observe(grown);
+  uint64_t waiting = 0;
+  {
+    base::MutexLock lock(mutex_);
+    const base::TimePoint now = Now();
+    counts_.load_seconds += std::chrono::duration<double>(took).count();
+    if (!status.ok()) {
+      ++counts_.failed_loads;
+      base::Status told = LoadFailed(name, status);
+      return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
+    }
+    ++counts_.loads;
+    failures_.Forget(name);
+    known_.insert(name);
+    // A model that was replaced takes what it took before, and what it has grown by.
+    MemoryBytes bytes = grown;
+    if (policy_.IsLoaded(name)) {
+      const MemoryBytes known = policy_.KnownBytes(name).value_or(MemoryBytes(grown.size()));
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] += known[i];
+    }
+    policy_.NoteLoaded(name, bytes, took, now);
+    // The requests that wait will be in the statistics, too.
+    const auto pending = pending_.find(name);
+    if (pending != pending_.end()) waiting = pending->second.waiting.size();
+    policy_.NoteUses(name, std::max<uint64_t>(waiting, 1), now);
+    use_.NoteLoaded(name, waiting);
+  }
   const std::set<std::string> busy = Observe();
   base::MutexLock lock(mutex_);
-  const base::TimePoint now = Now();
-  counts_.load_seconds += std::chrono::duration<double>(took).count();
-  if (!status.ok()) {
-    ++counts_.failed_loads;
-    base::Status told = LoadFailed(name, status);
-    return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
-  }
-  ++counts_.loads;
-  failures_.Forget(name);
-  known_.insert(name);
-  // A model that was replaced takes what it took before, and what it has grown by.
-  MemoryBytes bytes = grown;
-  if (policy_.IsLoaded(name)) {
-    const MemoryBytes known = policy_.KnownBytes(name).value_or(MemoryBytes(grown.size()));
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] += known[i];
-  }
-  policy_.NoteLoaded(name, bytes, took, now);
-  // The requests that wait will be in the statistics, too.
-  const auto pending = pending_.find(name);
-  const uint64_t waiting = pending == pending_.end() ? 0 : pending->second.waiting.size();
-  policy_.NoteUses(name, std::max<uint64_t>(waiting, 1), now);
-  use_.NoteLoaded(name, waiting);
-  const RoomPlan plan = policy_.MakeRoom(name, busy, now);
+  const RoomPlan plan = policy_.MakeRoom(name, busy, Now());
   if (plan.outcome != RoomPlan::Outcome::kNever) return base::OkStatus();
-  policy_.NoteUnloaded(name);
   counts_.refusals += waiting;
   return NeverFitsLocked(name, plan.lacking);
 }
 
-std::set<std::string> OnDemand::Observe() {
-  const ModelActivities activities = host_.Observe();
-  base::MutexLock lock(mutex_);
-  return use_.Update(activities, policy_, Now());
+std::set<std::string> OnDemand::Observe(const MemoryBytes& unclaimed) {
+  while (true) {
+    uint64_t unloads = 0;
+    {
+      base::MutexLock lock(mutex_);
+      unloads = unloads_;
+    }
+    const ModelActivities activities = host_.Observe();
+    base::MutexLock lock(mutex_);
+    // A model that was unloaded meanwhile must not be taken for one that nobody knew of.
+    if (unloads_ == unloads) return use_.Update(activities, policy_, Now(), unclaimed);
+  }
 }
 
 void OnDemand::Tidy(const std::string& newest) {

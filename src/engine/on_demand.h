@@ -146,8 +146,9 @@ class OnDemand {
   void Tidy(const std::string& newest);
   // Unloads the victims that are idle; returns whether all were. Counts them in `counter`.
   bool Evict(const std::vector<std::string>& victims, uint64_t OnDemandCounts::* counter);
-  // Reads the use of all models; returns which of them must stay.
-  std::set<std::string> Observe();
+  // Reads the use of all models; returns which of them must stay. Those that nobody knew of share
+  // the memory `unclaimed`.
+  std::set<std::string> Observe(const MemoryBytes& unclaimed = {});
   // Takes the requests that wait for the model, to be told `status`.
   Answers TakeWaitingLocked(const std::string& name, const base::Status& status)
       NEREID_REQUIRES(mutex_);
@@ -177,6 +178,7 @@ class OnDemand {
   EvictionPolicy policy_ NEREID_GUARDED_BY(mutex_);
   ModelUse use_ NEREID_GUARDED_BY(mutex_);
   OnDemandCounts counts_ NEREID_GUARDED_BY(mutex_);
+  uint64_t unloads_ NEREID_GUARDED_BY(mutex_) = 0;  // explicit ones
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool has_ended_ NEREID_GUARDED_BY(mutex_) = false;
   base::TaskPool answers_;

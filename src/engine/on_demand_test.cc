@@ -235,6 +235,47 @@ TEST_F(OnDemandTest, RefusesAModelThatCannotFit) {
   EXPECT_EQ(demand_->Counts().refusals, 2u);
 }
 
+TEST_F(OnDemandTest, UnloadsAModelThatCannotFitAlthoughARequestHasFoundIt) {
+  host_.Add("large", 101);
+  Start();
+  Found early = base::NotFoundError("not yet");
+  host_.SetMeasureHook([&] {
+    if (Found found = host_.Find("large", ""); found.ok()) early = std::move(found);
+  });
+  EXPECT_THAT(Use("large"), HasSubstr("needs 101 bytes"));
+  EXPECT_TRUE(early.ok());
+  EXPECT_THAT(host_.Loaded(), IsEmpty());
+  EXPECT_EQ(demand_->Counts().loaded, 0u);
+  EXPECT_THAT(Use("large"), HasSubstr("needs 101 bytes"));
+  EXPECT_EQ(host_.LoadCount("large"), 1u);
+}
+
+TEST_F(OnDemandTest, KnowsThePartsOfAnEnsembleThatFailed) {
+  for (const char* name : {"a", "b", "ensemble"}) host_.Add(name, 40);
+  host_.SetParts("ensemble", {"a", "b"});
+  host_.Fail("b", "the file is damaged");
+  Start();
+  EXPECT_THAT(Use("ensemble"), HasSubstr("the file is damaged"));
+  EXPECT_THAT(host_.Loaded(), ElementsAre("a"));
+  const OnDemandCounts counts = demand_->Counts();
+  EXPECT_EQ(counts.loaded, 1u);
+  EXPECT_EQ(counts.used, MemoryBytes{40});
+}
+
+TEST_F(OnDemandTest, KnowsThePartsThatAnEnsembleLeavesBehind) {
+  for (const char* name : {"a", "b", "ensemble"}) host_.Add(name, 20);
+  host_.Add("large", 90);
+  host_.SetParts("ensemble", {"a", "b"});
+  Start();
+  EXPECT_EQ(Use("ensemble"), "OK");
+  EXPECT_EQ(demand_->Unload("ensemble", false).ToString(), "OK");
+  EXPECT_THAT(host_.Loaded(), ElementsAre("a", "b"));
+  // The memory of both is known to be taken: they go for another model.
+  EXPECT_EQ(Use("large"), "OK");
+  host_.WaitUntilLoaded(1);
+  EXPECT_THAT(host_.Loaded(), ElementsAre("large"));
+}
+
 TEST_F(OnDemandTest, UnloadsModelsThatNobodyUses) {
   host_.Add("a", 40);
   host_.Add("busy", 40);
@@ -346,6 +387,32 @@ TEST_F(OnDemandTest, IsSoundUnderRandomRequests) {
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_EQ(counts.timeouts, 0u);
   EXPECT_EQ(counts.loads, counts.memory_evictions + counts.loaded);
+}
+
+// Models and ensembles are asked for, loaded and unloaded in any order, and some fail. Whatever is
+// loaded then is known, so that it goes when nobody uses it.
+TEST_F(OnDemandTest, ForgetsNoModelUnderRandomOperations) {
+  const std::vector<std::string> names = {"e", "f", "a", "b", "c", "d"};
+  for (const std::string& name : names) host_.Add(name, 10);
+  host_.SetParts("e", {"a", "b"});
+  host_.SetParts("f", {"b", "c"});
+  Start({.memory_budget = 60, .idle_unload = milliseconds(200), .failure_pause = milliseconds(0)});
+  std::mt19937 random(3);
+  for (int i = 0; i < 500; ++i) {
+    const std::string& name = names[random() % names.size()];
+    host_.Fail(names[2 + random() % 4], random() % 4 == 0 ? "the file is damaged" : "");
+    switch (random() % 4) {
+      case 0:
+        Use(name);
+        break;
+      case 1:
+        static_cast<void>(demand_->Load(name, {}));
+        break;
+      default:
+        EXPECT_TRUE(demand_->Unload(name, random() % 2 == 0).ok());
+    }
+  }
+  host_.WaitUntilLoaded(0);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A place for models on demand in which loading takes no time, unless a test holds it, and memory
-// is a sum.
+// is a sum. Ensembles are loaded and unloaded with their parts as by the server.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "core/model.h"
 #include "core/testing/fakes.h"
 #include "engine/demand_host.h"
+#include "engine/testing/fakes.h"
 
 namespace nereid::engine {
 
@@ -48,13 +50,25 @@ class FakeDemandHost final : public DemandHost {
     base::MutexLock lock(mutex_);
     while (loading_ != name) changed_.Wait(mutex_);
   }
+  // Both give up after a minute, which is a fault.
   void WaitUntilUnloaded(const std::string& name) {
     base::MutexLock lock(mutex_);
-    while (loaded_.contains(name)) changed_.Wait(mutex_);
+    while (loaded_.contains(name)) {
+      if (!changed_.WaitUntil(mutex_, InAMinute()))
+        return faults_.push_back(name + " stays loaded");
+    }
   }
   void WaitUntilLoaded(size_t count) {
     base::MutexLock lock(mutex_);
-    while (loaded_.size() != count) changed_.Wait(mutex_);
+    while (loaded_.size() != count) {
+      if (changed_.WaitUntil(mutex_, InAMinute())) continue;
+      return faults_.push_back(std::to_string(loaded_.size()) + " models stay loaded");
+    }
+  }
+  // Sets a hook that runs before the memory is measured, without a lock.
+  void SetMeasureHook(std::function<void()> hook) {
+    base::MutexLock lock(mutex_);
+    measure_hook_ = std::move(hook);
   }
   // Loads the model right after it was not found, as another thread might.
   void LoadAfterNextFind(const std::string& name) {
@@ -78,6 +92,11 @@ class FakeDemandHost final : public DemandHost {
     base::MutexLock lock(mutex_);
     const auto count = loads_.find(name);
     return count == loads_.end() ? 0 : count->second;
+  }
+  // The memory in use.
+  uint64_t used() const {
+    base::MutexLock lock(mutex_);
+    return UsedLocked();
   }
   // The most memory that was ever in use.
   uint64_t peak() const {
@@ -104,37 +123,32 @@ class FakeDemandHost final : public DemandHost {
     changed_.NotifyAll();
     while (held_.contains(name)) changed_.Wait(mutex_);
     loading_.clear();
-    if (const std::string& reason = failures_[name]; !reason.empty()) {
-      return base::InvalidArgumentError(reason);
-    }
-    if (!bytes_.contains(name)) return base::InternalError("no such model");
-    loaded_.try_emplace(name, core::MakeFakeModel(0, {1}));
-    changed_.NotifyAll();
+    wanted_.insert(name);
+    const base::Status status = LoadLocked(name);
     peak_ = std::max(peak_, UsedLocked());
-    return base::OkStatus();
+    return status;
   }
-  base::Status Unload(const std::string& name, bool /*with_parts*/) override {
+  base::Status Unload(const std::string& name, bool with_parts) override {
     base::MutexLock lock(mutex_);
-    // Requests may still use it.
-    if (const auto found = loaded_.find(name); found != loaded_.end()) {
-      gone_.push_back(std::move(found->second));
-      loaded_.erase(found);
+    // Requests may still use them.
+    for (const std::string& one : with_parts ? UnloadedWithLocked(name) : std::set{name}) {
+      TakeLocked(one);
     }
-    changed_.NotifyAll();
     return base::OkStatus();
   }
   bool UnloadIdle(const std::string& name) override {
     base::MutexLock lock(mutex_);
-    const auto found = loaded_.find(name);
-    if (found == loaded_.end() || !found->second->TryHold()) return false;
-    for (const auto& [ensemble, parts] : parts_) {
-      if (loaded_.contains(ensemble) && parts.contains(name)) {
-        faults_.push_back(name + " is unloaded under " + ensemble);
-      }
+    if (!loaded_.contains(name)) return false;
+    if (!EnsemblesOfLocked(name).empty())
+      faults_.push_back(name + " is unloaded under an ensemble");
+    const std::set<std::string> names = UnloadedWithLocked(name);
+    for (const std::string& one : names) {
+      if (loaded_.at(one)->pin_count() > 0) return false;
     }
-    gone_.push_back(std::move(found->second));
-    loaded_.erase(found);
-    changed_.NotifyAll();
+    for (const std::string& one : names) {
+      static_cast<void>(loaded_.at(one)->TryHold());  // pins are made under the lock
+      TakeLocked(one);
+    }
     return true;
   }
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override {
@@ -161,11 +175,61 @@ class FakeDemandHost final : public DemandHost {
   }
   std::vector<std::string> MemoryKinds() override { return {"CPU"}; }
   MemoryBytes MeasureMemory() override {
+    std::function<void()> hook;
+    {
+      base::MutexLock lock(mutex_);
+      hook = measure_hook_;
+    }
+    if (hook) hook();
     base::MutexLock lock(mutex_);
     return {UsedLocked()};
   }
 
  private:
+  base::Status LoadLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
+    if (const std::string& reason = failures_[name]; !reason.empty()) {
+      return base::InvalidArgumentError(reason);
+    }
+    if (!bytes_.contains(name)) return base::InternalError("no such model");
+    if (loaded_.contains(name)) return base::OkStatus();
+    // As in the server, what could be loaded stays if something else could not.
+    base::Status status;
+    for (const std::string& part : parts_[name]) {
+      if (base::Status loaded = LoadLocked(part); !loaded.ok()) status = std::move(loaded);
+    }
+    if (!status.ok()) return status;
+    loaded_.try_emplace(name, core::MakeFakeModel(0, {1}));
+    changed_.NotifyAll();
+    return base::OkStatus();
+  }
+  // Returns the loaded ensembles that need the model.
+  std::set<std::string> EnsemblesOfLocked(const std::string& name) const NEREID_REQUIRES(mutex_) {
+    std::set<std::string> ensembles;
+    for (const auto& [ensemble, parts] : parts_) {
+      if (loaded_.contains(ensemble) && parts.contains(name)) ensembles.insert(ensemble);
+    }
+    return ensembles;
+  }
+  // Returns the loaded ones of the model and its parts that go with it.
+  std::set<std::string> UnloadedWithLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
+    std::set<std::string> names;
+    if (loaded_.contains(name)) names.insert(name);
+    for (const std::string& part : parts_[name]) {
+      if (!loaded_.contains(part) || wanted_.contains(part)) continue;
+      if (EnsemblesOfLocked(part) == std::set{name}) names.insert(part);
+    }
+    return names;
+  }
+  // Takes a model out of service, and the ensembles that cannot be without it.
+  void TakeLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
+    const auto found = loaded_.find(name);
+    wanted_.erase(name);
+    if (found == loaded_.end()) return;
+    gone_.push_back(std::move(found->second));
+    loaded_.erase(found);
+    changed_.NotifyAll();
+    for (const std::string& ensemble : EnsemblesOfLocked(name)) TakeLocked(ensemble);
+  }
   uint64_t UsedLocked() const NEREID_REQUIRES(mutex_) {
     uint64_t used = 0;
     for (const auto& [name, model] : loaded_) used += bytes_.at(name);
@@ -178,6 +242,8 @@ class FakeDemandHost final : public DemandHost {
   std::map<std::string, std::string> failures_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> parts_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> held_ NEREID_GUARDED_BY(mutex_);
+  std::set<std::string> wanted_ NEREID_GUARDED_BY(mutex_);  // loaded by name
+  std::function<void()> measure_hook_ NEREID_GUARDED_BY(mutex_);
   std::string loads_after_find_ NEREID_GUARDED_BY(mutex_);
   std::string loading_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<core::Model>> loaded_ NEREID_GUARDED_BY(mutex_);
