@@ -11,8 +11,10 @@ namespace {
 // How long the memory of a model that nobody uses may take to be free. After that, the next load
 // goes ahead all the same.
 constexpr std::chrono::seconds kLongestTeardown{30};
+// The same for versions that may have requests, which take as long as they like.
+constexpr std::chrono::seconds kLongestUse{5};
 
-base::TimePoint TeardownDeadline() { return std::chrono::steady_clock::now() + kLongestTeardown; }
+base::TimePoint After(std::chrono::seconds time) { return std::chrono::steady_clock::now() + time; }
 
 }  // namespace
 
@@ -40,11 +42,17 @@ bool EngineDemandHost::UnloadIdle(const std::string& name) {
     life_cycle_.LetGo(ids);
     return false;
   }
-  if (!life_cycle_.WaitUntilGone(ids, TeardownDeadline())) {
+  if (!life_cycle_.WaitUntilGone(ids, After(kLongestTeardown))) {
     NEREID_LOG(kWarning, "the memory of model '{}' is not free {} s after its last request", name,
                kLongestTeardown.count());
   }
   return true;
+}
+
+bool EngineDemandHost::AwaitTeardown(const std::string& name) {
+  std::set<ModelId> ids = {{std::string(), name}};
+  for (const std::string& part : control_.PartsOf(name)) ids.insert({std::string(), part});
+  return life_cycle_.WaitUntilGone(ids, After(kLongestUse));
 }
 
 base::Result<core::ModelHandle> EngineDemandHost::Find(std::string_view name,

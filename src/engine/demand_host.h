@@ -42,6 +42,9 @@ class DemandHost {
   // Unloads the model, and the parts of an ensemble that no other model needs, and waits until
   // their memory is free. Returns false, without a change, if any of them is busy.
   virtual bool UnloadIdle(const std::string& name) = 0;
+  // Waits, for a limited time, until the memory of unloaded and replaced versions of the model and
+  // its parts is free; returns whether it is.
+  virtual bool AwaitTeardown(const std::string& name) = 0;
   // Pins a version that is ready. Does not block.
   virtual base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) = 0;
   // Returns all models that are loaded.
@@ -64,6 +67,7 @@ class EngineDemandHost final : public DemandHost {
   base::Status Load(const std::string& name, const service::LoadOptions& options) override;
   base::Status Unload(const std::string& name, bool with_parts) override;
   bool UnloadIdle(const std::string& name) override;
+  bool AwaitTeardown(const std::string& name) override;
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override;
   ModelActivities Observe() override;
   std::vector<std::string> MemoryKinds() override { return meter_.kinds(); }

@@ -48,12 +48,13 @@ void EvictionPolicy::NoteBusy(const std::string& name, base::TimePoint now) {
 
 void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& bytes,
                                 std::chrono::nanoseconds took, base::TimePoint now) {
+  const bool is_replaced = IsLoaded(name);
   NoteUnloaded(name);
   Entry& entry = entries_[name];
   entry.bytes.resize(used_.size());
   for (size_t i = 0; i < used_.size(); ++i) {
     const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
-    const uint64_t before = entry.has_bytes ? entry.bytes[i] : measured;
+    const uint64_t before = entry.has_bytes && !is_replaced ? entry.bytes[i] : measured;
     // Rounded up, so that sums of many models are not less than what these take.
     entry.bytes[i] = std::midpoint(std::max(before, measured), std::min(before, measured));
   }

@@ -58,8 +58,8 @@ class EvictionPolicy {
   void NoteUses(const std::string& name, uint64_t uses, base::TimePoint now);
   // A loaded model is in use, by requests that were counted or will be.
   void NoteBusy(const std::string& name, base::TimePoint now);
-  // The model is loaded since `now`. Another load of a model replaces what was known of it: bytes
-  // are averaged with those of earlier loads, because measurements have noise.
+  // The model is loaded since `now`. Bytes are averaged with those of earlier loads, because
+  // measurements have noise; but of a model that was loaded, `bytes` is what it takes from now on.
   void NoteLoaded(const std::string& name, const MemoryBytes& bytes, std::chrono::nanoseconds took,
                   base::TimePoint now);
   // The model turns out to be loaded, although nobody has asked for it by name. It takes what is

@@ -166,13 +166,25 @@ TEST(EvictionPolicy, FindsModelsThatNobodyUses) {
 
 TEST(EvictionPolicy, NeverTakesAModelForSmallerThanAllItsMeasurements) {
   EvictionPolicy policy(With());
-  for (int i = 0; i < 3; ++i) Load(policy, "a", {39}, i);
+  for (int i = 0; i < 3; ++i) {
+    policy.NoteUnloaded("a");
+    Load(policy, "a", {39}, i);
+  }
   EXPECT_EQ(policy.used(), MemoryBytes{39});
+}
+
+TEST(EvictionPolicy, TakesAModelThatWasReplacedForWhatItTakesNow) {
+  EvictionPolicy policy(With());
+  Load(policy, "a", {40}, 0);
+  Load(policy, "a", {60}, 1);
+  EXPECT_EQ(policy.used(), MemoryBytes{60});
+  EXPECT_EQ(policy.KnownBytes("a"), MemoryBytes{60});
 }
 
 TEST(EvictionPolicy, AveragesMeasurements) {
   EvictionPolicy policy(With());
   Load(policy, "a", {40}, 0);
+  policy.NoteUnloaded("a");
   Load(policy, "a", {60}, 1);
   EXPECT_EQ(policy.KnownBytes("a"), MemoryBytes{50});
   EXPECT_EQ(policy.used(), MemoryBytes{50});

@@ -386,7 +386,6 @@ void LifeCycle::TellUnloading(const LoadedVersions& versions) {
 void LifeCycle::OnGone(const ModelId& id, const core::Model& model) {
   base::MutexLock lock(mutex_);
   if (states_.SetGone({id, model.version()}, model)) PublishLocked({id});
-  gone_.NotifyAll();
 }
 
 bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
@@ -416,13 +415,7 @@ void LifeCycle::LetGo(const std::set<ModelId>& ids) {
 }
 
 bool LifeCycle::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {
-  base::MutexLock lock(mutex_);
-  for (const ModelId& id : ids) {
-    while (states_.IsUnloading(id)) {
-      if (!gone_.WaitUntil(mutex_, deadline)) return !states_.IsUnloading(id);
-    }
-  }
-  return true;
+  return teardown_.WaitUntilGone(ids, deadline);
 }
 
 void LifeCycle::CancelLoads(std::string_view name) {

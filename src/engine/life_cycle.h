@@ -65,8 +65,8 @@ class LifeCycle {
   bool HoldIdle(const std::set<ModelId>& ids);
   // Takes HoldIdle back, for versions that are still in service.
   void LetGo(const std::set<ModelId>& ids);
-  // Waits until the unloaded versions of `ids` are destroyed; returns false if `deadline` passes
-  // first.
+  // Waits until the unloaded and replaced versions of `ids` are destroyed; returns false if
+  // `deadline` passes first.
   bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
   // Cancels the loads of models of that name that are in progress. They fail at the next
   // opportunity: between two instances, or two runs of a warm-up. Ready versions stay ready.
@@ -138,7 +138,6 @@ class LifeCycle {
   Published<ModelTable> table_;
   mutable base::Mutex mutex_;
   base::CondVar load_ended_;
-  base::CondVar gone_;
   VersionStates states_ NEREID_GUARDED_BY(mutex_);
   std::map<VersionKey, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
   FailureHistory failures_ NEREID_GUARDED_BY(mutex_);

@@ -40,11 +40,13 @@ double Seconds(base::TimePoint from, base::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Returns how much more is in use than before.
-MemoryBytes Growth(const MemoryBytes& before, const MemoryBytes& after) {
-  MemoryBytes grown(before.size());
-  for (size_t i = 0; i < grown.size(); ++i) grown[i] = after[i] - std::min(after[i], before[i]);
-  return grown;
+// Adds to `bytes` what more is in use than before, or takes off what is less.
+MemoryBytes Changed(MemoryBytes bytes, const MemoryBytes& before, const MemoryBytes& after) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] += after[i];
+    bytes[i] -= std::min(bytes[i], before[i]);
+  }
+  return bytes;
 }
 
 base::Status Stopping() { return base::UnavailableError("Server exiting"); }
@@ -396,11 +398,17 @@ void OnDemand::LoadNow(const std::string& name) {
     }
   }
   const service::LoadOptions options = order == nullptr ? service::LoadOptions() : *order->options;
-  const MemoryBytes before = host_.MeasureMemory();
+  LoadCost cost{};
+  // A version that is torn down meanwhile would make the model look smaller than it is, and one
+  // that was replaced and still there, larger.
+  cost.is_exact = host_.AwaitTeardown(name);
+  cost.before = host_.MeasureMemory();
   const base::TimePoint start = Now();
   const base::Status status = host_.Load(name, options);
-  const base::nanoseconds took = Now() - start;
-  const base::Status told = Settle(name, status, took, Growth(before, host_.MeasureMemory()));
+  cost.took = Now() - start;
+  cost.is_exact = host_.AwaitTeardown(name) && cost.is_exact;
+  cost.after = host_.MeasureMemory();
+  const base::Status told = Settle(name, status, cost);
   if (status.ok() && !told.ok()) {
     NEREID_LOG(kWarning, "{}", told.message());
     // Requests may have found it meanwhile. They end; later ones are refused.
@@ -425,15 +433,23 @@ void OnDemand::LoadNow(const std::string& name) {
   Tidy(name);
 }
 
+MemoryBytes OnDemand::BytesLocked(const std::string& name, const LoadCost& cost) const {
+  const std::optional<MemoryBytes> known = policy_.KnownBytes(name);
+  if (known && !cost.is_exact) return *known;
+  // A model that was replaced takes what it took before, and what it has grown by.
+  const MemoryBytes base = policy_.IsLoaded(name) ? *known : MemoryBytes(kinds_.size());
+  return Changed(base, cost.before, cost.after);
+}
+
 base::Status OnDemand::Settle(const std::string& name, const base::Status& status,
-                              std::chrono::nanoseconds took, const MemoryBytes& grown) {
+                              const LoadCost& cost) {
   // Of an ensemble that failed, some parts may be loaded.
-  if (!status.ok()) Observe(grown);
+  if (!status.ok()) Observe(Changed(MemoryBytes(kinds_.size()), cost.before, cost.after));
   uint64_t waiting = 0;
   {
     base::MutexLock lock(mutex_);
     const base::TimePoint now = Now();
-    counts_.load_seconds += std::chrono::duration<double>(took).count();
+    counts_.load_seconds += std::chrono::duration<double>(cost.took).count();
     if (!status.ok()) {
       ++counts_.failed_loads;
       base::Status told = LoadFailed(name, status);
@@ -442,13 +458,7 @@ base::Status OnDemand::Settle(const std::string& name, const base::Status& statu
     ++counts_.loads;
     failures_.Forget(name);
     known_.insert(name);
-    // A model that was replaced takes what it took before, and what it has grown by.
-    MemoryBytes bytes = grown;
-    if (policy_.IsLoaded(name)) {
-      const MemoryBytes known = policy_.KnownBytes(name).value_or(MemoryBytes(grown.size()));
-      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] += known[i];
-    }
-    policy_.NoteLoaded(name, bytes, took, now);
+    policy_.NoteLoaded(name, BytesLocked(name, cost), cost.took, now);
     // The requests that wait will be in the statistics, too.
     const auto pending = pending_.find(name);
     if (pending != pending_.end()) waiting = pending->second.waiting.size();

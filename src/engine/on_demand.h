@@ -130,6 +130,13 @@ class OnDemand {
     Waiter done;
   };
   using Answers = std::vector<Answer>;
+  // What a load took.
+  struct LoadCost {
+    std::chrono::nanoseconds took;
+    MemoryBytes before;  // in use
+    MemoryBytes after;
+    bool is_exact;  // no other version of the model came or went between the two
+  };
   enum class Progress { kDone, kBlocked };
 
   MemoryKind Kind(size_t index) const { return {.index = index, .name = kinds_[index]}; }
@@ -140,8 +147,10 @@ class OnDemand {
   // Loads the model, for which there is room, and answers everybody who waits for it.
   void LoadNow(const std::string& name);
   // Records what came of a load; returns what the requests are told that wait for it.
-  base::Status Settle(const std::string& name, const base::Status& status,
-                      std::chrono::nanoseconds took, const MemoryBytes& grown);
+  base::Status Settle(const std::string& name, const base::Status& status, const LoadCost& cost);
+  // Returns what the model takes that was loaded.
+  MemoryBytes BytesLocked(const std::string& name, const LoadCost& cost) const
+      NEREID_REQUIRES(mutex_);
   // Comes back below the budgets, but not by unloading `newest`, and unloads what nobody uses.
   void Tidy(const std::string& newest);
   // Unloads the victims that are idle; returns whether all were. Counts them in `counter`.

@@ -276,6 +276,53 @@ TEST_F(OnDemandTest, KnowsThePartsThatAnEnsembleLeavesBehind) {
   EXPECT_THAT(host_.Loaded(), ElementsAre("large"));
 }
 
+TEST_F(OnDemandTest, MeasuresAModelAgainThatIsReplaced) {
+  host_.Add("a", 40);
+  Start();
+  EXPECT_EQ(Use("a"), "OK");
+  for (const uint64_t bytes : {80u, 10u, 90u}) {
+    host_.Add("a", bytes);
+    EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+    EXPECT_EQ(demand_->Counts().used, MemoryBytes{bytes});
+  }
+}
+
+TEST_F(OnDemandTest, CountsAModelOnceHoweverOftenItIsReplaced) {
+  host_.Add("a", 40);
+  Start();
+  EXPECT_EQ(Use("a"), "OK");
+  // The memory of the version before is free later than the next one is loaded.
+  for (int i = 0; i < 5; ++i) {
+    host_.Add("a", 40);
+    EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+    EXPECT_EQ(demand_->Counts().used, MemoryBytes{40});
+  }
+}
+
+TEST_F(OnDemandTest, DoesNotMeasureAModelWhileOneBeforeIsInUse) {
+  host_.Add("a", 40);
+  Start();
+  Found request = Ask("a").get();
+  // Now both versions are in memory, and one of them will go: nobody can tell what this one takes.
+  host_.Add("a", 50);
+  EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+  EXPECT_EQ(demand_->Counts().used, MemoryBytes{40});
+  ASSERT_TRUE(request.ok());
+  request->Reset();
+  EXPECT_EQ(demand_->Unload("a", false).ToString(), "OK");
+  EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+  EXPECT_EQ(demand_->Counts().used, MemoryBytes{50});
+}
+
+TEST_F(OnDemandTest, MeasuresAModelWhoseMemoryIsNotFreeYetSinceItWasUnloaded) {
+  host_.Add("a", 40);
+  Start();
+  EXPECT_EQ(Use("a"), "OK");
+  EXPECT_EQ(demand_->Unload("a", false).ToString(), "OK");
+  EXPECT_EQ(Use("a"), "OK");
+  EXPECT_EQ(demand_->Counts().used, MemoryBytes{40});
+}
+
 TEST_F(OnDemandTest, UnloadsModelsThatNobodyUses) {
   host_.Add("a", 40);
   host_.Add("busy", 40);
@@ -387,6 +434,39 @@ TEST_F(OnDemandTest, IsSoundUnderRandomRequests) {
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_EQ(counts.timeouts, 0u);
   EXPECT_EQ(counts.loads, counts.memory_evictions + counts.loaded);
+}
+
+// Models change and are asked for, loaded and unloaded in any order. What is known of the memory is
+// what is in use.
+TEST_F(OnDemandTest, KnowsTheMemoryInUseUnderRandomOperations) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 8; ++i) host_.Add(names.emplace_back("m" + std::to_string(i)), 10);
+  Start();
+  std::mt19937 random(5);
+  for (int i = 0; i < 500; ++i) {
+    const std::string& name = names[random() % names.size()];
+    switch (random() % 3) {
+      case 0:
+        EXPECT_EQ(Use(name), "OK");
+        break;
+      case 1:
+        EXPECT_TRUE(demand_->Unload(name, random() % 2 == 0).ok());
+        break;
+      default:
+        host_.Add(name, 1 + random() % 30);
+        EXPECT_EQ(demand_->Load(name, {}).ToString(), "OK");
+    }
+  }
+  // The last load may still make room.
+  const base::TimePoint deadline = InAMinute();
+  uint64_t used = 0;
+  do {
+    for (const std::string& name : names) host_.AwaitTeardown(name);
+    used = host_.used();
+  } while (demand_->Counts().used != MemoryBytes{used} && Passed() < deadline);
+  EXPECT_EQ(demand_->Counts().used, MemoryBytes{used});
+  EXPECT_LE(used, 100u);
+  EXPECT_GT(used, 0u);
 }
 
 // Models and ensembles are asked for, loaded and unloaded in any order, and some fail. Whatever is

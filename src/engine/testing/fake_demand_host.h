@@ -23,9 +23,11 @@ namespace nereid::engine {
 // Thread-safe. Models are called as they were added, and have version 1.
 class FakeDemandHost final : public DemandHost {
  public:
+  // Adds a model, or changes its files: the next load then replaces it.
   void Add(const std::string& name, uint64_t bytes) {
     base::MutexLock lock(mutex_);
     bytes_[name] = bytes;
+    changed_files_.insert(name);
   }
   void Remove(const std::string& name) {
     base::MutexLock lock(mutex_);
@@ -143,31 +145,38 @@ class FakeDemandHost final : public DemandHost {
       faults_.push_back(name + " is unloaded under an ensemble");
     const std::set<std::string> names = UnloadedWithLocked(name);
     for (const std::string& one : names) {
-      if (loaded_.at(one)->pin_count() > 0) return false;
+      if (loaded_.at(one).model->pin_count() > 0) return false;
     }
     for (const std::string& one : names) {
-      static_cast<void>(loaded_.at(one)->TryHold());  // pins are made under the lock
+      static_cast<void>(loaded_.at(one).model->TryHold());  // pins are made under the lock
       TakeLocked(one);
+      FreeLocked(one);
     }
     return true;
+  }
+  bool AwaitTeardown(const std::string& name) override {
+    base::MutexLock lock(mutex_);
+    bool is_free = FreeLocked(name);
+    for (const std::string& part : parts_[name]) is_free = FreeLocked(part) && is_free;
+    return is_free;
   }
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override {
     base::MutexLock lock(mutex_);
     const auto found = loaded_.find(std::string(name));
     if (found == loaded_.end()) {
       if (loads_after_find_ == name)
-        loaded_.try_emplace(loads_after_find_, core::MakeFakeModel(0, {1}));
+        loaded_.try_emplace(loads_after_find_, MakeLocked(loads_after_find_));
       return base::NotFoundError("not loaded");
     }
     if (!version.empty() && version != "1") return base::NotFoundError("no such version");
-    if (!found->second->TryPin()) return base::NotFoundError("held");
-    return core::ModelHandle(*found->second);
+    if (!found->second.model->TryPin()) return base::NotFoundError("held");
+    return core::ModelHandle(*found->second.model);
   }
   ModelActivities Observe() override {
     base::MutexLock lock(mutex_);
     ModelActivities activities;
     for (const auto& [name, model] : loaded_) {
-      activities[name].is_busy = model->pin_count() > 0;
+      activities[name].is_busy = model.model->pin_count() > 0;
       const auto parts = parts_.find(name);
       if (parts != parts_.end()) activities[name].parts = parts->second;
     }
@@ -186,19 +195,33 @@ class FakeDemandHost final : public DemandHost {
   }
 
  private:
+  // A model that was loaded.
+  struct Version {
+    std::unique_ptr<core::Model> model;
+    uint64_t bytes;
+  };
+
+  Version MakeLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
+    changed_files_.erase(name);
+    return {.model = core::MakeFakeModel(0, {1}), .bytes = bytes_.at(name)};
+  }
   base::Status LoadLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
     if (const std::string& reason = failures_[name]; !reason.empty()) {
       return base::InvalidArgumentError(reason);
     }
     if (!bytes_.contains(name)) return base::InternalError("no such model");
-    if (loaded_.contains(name)) return base::OkStatus();
+    if (loaded_.contains(name) && !changed_files_.contains(name)) return base::OkStatus();
     // As in the server, what could be loaded stays if something else could not.
     base::Status status;
     for (const std::string& part : parts_[name]) {
       if (base::Status loaded = LoadLocked(part); !loaded.ok()) status = std::move(loaded);
     }
     if (!status.ok()) return status;
-    loaded_.try_emplace(name, core::MakeFakeModel(0, {1}));
+    if (const auto replaced = loaded_.find(name); replaced != loaded_.end()) {
+      leaving_.emplace(name, std::move(replaced->second));
+      loaded_.erase(replaced);
+    }
+    loaded_.try_emplace(name, MakeLocked(name));
     changed_.NotifyAll();
     return base::OkStatus();
   }
@@ -225,14 +248,32 @@ class FakeDemandHost final : public DemandHost {
     const auto found = loaded_.find(name);
     wanted_.erase(name);
     if (found == loaded_.end()) return;
-    gone_.push_back(std::move(found->second));
+    leaving_.emplace(name, std::move(found->second));
     loaded_.erase(found);
     changed_.NotifyAll();
     for (const std::string& ensemble : EnsemblesOfLocked(name)) TakeLocked(ensemble);
   }
+  // Frees the memory of versions without requests that are out of service. Returns whether none is
+  // left.
+  bool FreeLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
+    auto [version, end] = leaving_.equal_range(name);
+    bool is_free = true;
+    while (version != end) {
+      const bool is_used = version->second.model->pin_count() > 0;
+      is_free = is_free && !is_used;
+      if (is_used) {
+        ++version;
+        continue;
+      }
+      gone_.push_back(std::move(version->second.model));
+      version = leaving_.erase(version);
+    }
+    return is_free;
+  }
   uint64_t UsedLocked() const NEREID_REQUIRES(mutex_) {
     uint64_t used = 0;
-    for (const auto& [name, model] : loaded_) used += bytes_.at(name);
+    for (const auto& [name, version] : loaded_) used += version.bytes;
+    for (const auto& [name, version] : leaving_) used += version.bytes;
     return used;
   }
 
@@ -241,12 +282,15 @@ class FakeDemandHost final : public DemandHost {
   std::map<std::string, uint64_t> bytes_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::string> failures_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> parts_ NEREID_GUARDED_BY(mutex_);
+  std::set<std::string> changed_files_ NEREID_GUARDED_BY(mutex_);  // not loaded since
   std::set<std::string> held_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> wanted_ NEREID_GUARDED_BY(mutex_);  // loaded by name
   std::function<void()> measure_hook_ NEREID_GUARDED_BY(mutex_);
   std::string loads_after_find_ NEREID_GUARDED_BY(mutex_);
   std::string loading_ NEREID_GUARDED_BY(mutex_);
-  std::map<std::string, std::unique_ptr<core::Model>> loaded_ NEREID_GUARDED_BY(mutex_);
+  std::map<std::string, Version> loaded_ NEREID_GUARDED_BY(mutex_);
+  std::multimap<std::string, Version> leaving_ NEREID_GUARDED_BY(mutex_);  // not free yet
+  // Whoever has dropped the last pin may not be done with that.
   std::vector<std::unique_ptr<core::Model>> gone_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, size_t> loads_ NEREID_GUARDED_BY(mutex_);
   uint64_t peak_ NEREID_GUARDED_BY(mutex_) = 0;
