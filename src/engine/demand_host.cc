@@ -35,13 +35,8 @@ base::Status EngineDemandHost::Unload(const std::string& name, bool with_parts) 
 }
 
 bool EngineDemandHost::UnloadIdle(const std::string& name) {
-  const std::set<ModelId> ids = control_.UnloadedWith(name);
-  if (!life_cycle_.HoldIdle(ids)) return false;
-  if (const base::Status status = control_.Unload(name, /*with_parts=*/true); !status.ok()) {
-    NEREID_VLOG(1, "model '{}' is not unloaded: {}", name, status.message());
-    life_cycle_.LetGo(ids);
-    return false;
-  }
+  const std::set<ModelId> ids = control_.UnloadIdle(name);
+  if (ids.empty()) return false;
   if (!life_cycle_.WaitUntilGone(ids, After(kLongestTeardown))) {
     NEREID_LOG(kWarning, "the memory of model '{}' is not free {} s after its last request", name,
                kLongestTeardown.count());

@@ -40,7 +40,8 @@ class DemandHost {
   virtual base::Status Load(const std::string& name, const service::LoadOptions& options) = 0;
   virtual base::Status Unload(const std::string& name, bool with_parts) = 0;
   // Unloads the model, and the parts of an ensemble that no other model needs, and waits until
-  // their memory is free. Returns false, without a change, if any of them is busy.
+  // their memory is free. Returns false, without a change, if any of them is busy or the model is
+  // not loaded.
   virtual bool UnloadIdle(const std::string& name) = 0;
   // Waits, for a limited time, until the memory of unloaded and replaced versions of the model and
   // its parts is free; returns whether it is.

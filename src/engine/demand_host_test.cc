@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/timers.h"
 #include "engine/on_demand.h"
 #include "engine/testing/model_control_fixture.h"
@@ -69,6 +72,22 @@ TEST_F(DemandHostTest, LeavesPartsThatWereLoadedForThemselves) {
   EXPECT_TRUE(host_->UnloadIdle("e"));
   EXPECT_TRUE(IsReady("a"));
   EXPECT_FALSE(IsReady("b"));
+}
+
+// The parts of an ensemble that is unloaded by others at the same time are not forgotten.
+TEST_F(DemandHostTest, LeavesNoPartClosed) {
+  std::atomic<bool> is_over = false;
+  std::thread client([&] {
+    while (!is_over) Unload("e");
+  });
+  for (int i = 0; i < 2000; ++i) {
+    static_cast<void>(host_->Load("e", {}));  // fails if it is unloaded meanwhile
+    host_->UnloadIdle("e");
+  }
+  is_over = true;
+  client.join();
+  EXPECT_TRUE(host_->Load("e", {}).ok());
+  for (const char* name : {"a", "b", "e"}) EXPECT_TRUE(IsReady(name)) << name;
 }
 
 // Models on demand in a server that unloads what nobody uses.

@@ -407,13 +407,6 @@ bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   return false;
 }
 
-void LifeCycle::LetGo(const std::set<ModelId>& ids) {
-  base::MutexLock lock(mutex_);
-  for (const auto& [key, loaded] : loaded_) {
-    if (ids.contains(key.id)) loaded->model()->EndHold();
-  }
-}
-
 bool LifeCycle::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {
   return teardown_.WaitUntilGone(ids, deadline);
 }

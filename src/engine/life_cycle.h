@@ -63,8 +63,6 @@ class LifeCycle {
   // Refuses requests for all versions of `ids` until Unload, if none of them has a pin or a
   // sequence; otherwise returns false, without a change.
   bool HoldIdle(const std::set<ModelId>& ids);
-  // Takes HoldIdle back, for versions that are still in service.
-  void LetGo(const std::set<ModelId>& ids);
   // Waits until the unloaded and replaced versions of `ids` are destroyed; returns false if
   // `deadline` passes first.
   bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
