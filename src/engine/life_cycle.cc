@@ -2,6 +2,7 @@
 // Log texts follow Triton's core/src/model_repository_manager/model_lifecycle.cc.
 #include "engine/life_cycle.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -22,6 +23,24 @@ base::Result<core::ModelHandle> FindInCurrent(const Published<ModelTable>& table
     base::Result<core::ModelHandle> model = find(*table);
     if (model.ok() || &tables.Read() == table) return model;
   }
+}
+
+// Orders versions so that ensembles come before the models of their steps.
+std::vector<LoadedVersion*> OuterFirst(std::vector<LoadedVersion*> versions) {
+  std::vector<LoadedVersion*> ordered;
+  while (!versions.empty()) {
+    std::set<ModelId> needed;
+    for (const LoadedVersion* version : versions) {
+      needed.insert(version->steps.begin(), version->steps.end());
+    }
+    const auto inner = std::ranges::stable_partition(
+        versions, [&](const LoadedVersion* version) { return !needed.contains(version->id); });
+    // Versions that were loaded at different times may have been made for each other in a circle.
+    const auto end = inner.begin() == versions.begin() ? versions.end() : inner.begin();
+    ordered.insert(ordered.end(), versions.begin(), end);
+    versions.erase(versions.begin(), end);
+  }
+  return ordered;
 }
 
 }  // namespace
@@ -390,11 +409,16 @@ void LifeCycle::OnGone(const ModelId& id, const core::Model& model) {
 
 bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   base::MutexLock lock(mutex_);
+  std::vector<LoadedVersion*> versions;
+  for (const auto& [key, loaded] : loaded_) {
+    if (ids.contains(key.id)) versions.push_back(loaded.get());
+  }
   std::vector<core::Model*> held;
   bool is_idle = true;
-  for (const auto& [key, loaded] : loaded_) {
-    if (!ids.contains(key.id)) continue;
-    core::Model& model = *loaded->model();
+  // A step of a request that is in progress must find its model, and cannot wait for it. Without
+  // requests in the ensembles there are no steps.
+  for (const LoadedVersion* version : OuterFirst(std::move(versions))) {
+    core::Model& model = *version->model();
     is_idle = model.TryHold();
     if (!is_idle) break;
     held.push_back(&model);
