@@ -74,6 +74,20 @@ TEST_F(DemandHostTest, LeavesPartsThatWereLoadedForThemselves) {
   EXPECT_FALSE(IsReady("b"));
 }
 
+TEST_F(DemandHostTest, KeepsChangedRulesUntilAModelIsUnloadedExplicitly) {
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_TRUE(life_cycle_->ChangeTraffic("a", {.labels = {{"stable", 1}}}).ok());
+  EXPECT_TRUE(host_->UnloadIdle("a"));
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_TRUE(host_->Find("a", "stable").ok());
+  // The unload is explicit although the model is not loaded at that moment.
+  EXPECT_TRUE(host_->UnloadIdle("a"));
+  EXPECT_TRUE(host_->Unload("a", /*with_parts=*/false).ok());
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_FALSE(host_->Find("a", "stable").ok());
+  EXPECT_TRUE(host_->Find("a", "").ok());
+}
+
 // The parts of an ensemble that is unloaded by others at the same time are not forgotten.
 TEST_F(DemandHostTest, LeavesNoPartClosed) {
   std::atomic<bool> is_over = false;

@@ -369,7 +369,7 @@ void LifeCycle::TakeLocked(const VersionKey& key, LoadedVersions& retired) {
   loaded_.erase(found);
 }
 
-void LifeCycle::Unload(const std::set<ModelId>& ids) {
+void LifeCycle::Unload(const std::set<ModelId>& ids, Rules rules) {
   LoadedVersions retired;
   {
     base::MutexLock lock(mutex_);
@@ -380,7 +380,8 @@ void LifeCycle::Unload(const std::set<ModelId>& ids) {
         failures_.Forget({id, version});
       }
       failures_.Forget({id, FailureHistory::kNoVersion});
-      if (states_.Find(id) != nullptr) states_.SetTraffic(id, nullptr);
+      const bool has_rules = states_.Find(id) != nullptr && states_.Find(id)->traffic != nullptr;
+      if (has_rules && rules == Rules::kForgotten) states_.SetTraffic(id, nullptr);
     }
     teardown_.Expect(retired);
     PublishLocked(ids);

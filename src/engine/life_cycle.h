@@ -55,8 +55,10 @@ class LifeCycle {
   // policy does not select are unloaded after the others are loaded. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
   // Refuses new requests for all versions of `ids`, and tears each one down after its last request:
-  // ensembles before their models. Does not wait.
-  void Unload(const std::set<ModelId>& ids);
+  // ensembles before their models. Does not wait. Rules that control calls have changed are
+  // forgotten, unless `rules` says otherwise.
+  enum class Rules : bool { kForgotten, kKept };
+  void Unload(const std::set<ModelId>& ids, Rules rules = Rules::kForgotten);
   // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
   // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);

@@ -50,7 +50,8 @@ class ModelControl {
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   base::Status Unload(const std::string& name, bool with_parts);
   // Unloads the model with its parts and returns what was unloaded; nothing, without a change, if
-  // any of that is in use, or the model is not loaded.
+  // any of that is in use, or the model is not loaded. Their rules for versions stay, because
+  // nobody has asked for this.
   std::set<ModelId> UnloadIdle(const std::string& name);
   // Returns the names of the models in the steps of an ensemble, and of the ensembles among them;
   // empty for other models.
