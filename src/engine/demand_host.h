@@ -48,6 +48,8 @@ class DemandHost {
   virtual bool AwaitTeardown(const std::string& name) = 0;
   // Pins a version that is ready. Does not block.
   virtual base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) = 0;
+  // Pins any version that is ready; empty if the model is not loaded. Does not block.
+  virtual core::ModelHandle FindAny(std::string_view name) = 0;
   // Returns all models that are loaded.
   virtual ModelActivities Observe() = 0;
   // The kinds of memory that models may take: "CPU" first, then "GPU 0" and so on.
@@ -70,6 +72,7 @@ class EngineDemandHost final : public DemandHost {
   bool UnloadIdle(const std::string& name) override;
   bool AwaitTeardown(const std::string& name) override;
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override;
+  core::ModelHandle FindAny(std::string_view name) override { return life_cycle_.FindAny(name); }
   ModelActivities Observe() override;
   std::vector<std::string> MemoryKinds() override { return meter_.kinds(); }
   MemoryBytes MeasureMemory() override { return meter_.Measure(); }

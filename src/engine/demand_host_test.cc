@@ -74,6 +74,18 @@ TEST_F(DemandHostTest, LeavesPartsThatWereLoadedForThemselves) {
   EXPECT_FALSE(IsReady("b"));
 }
 
+TEST_F(DemandHostTest, FindsAModelWhoseRulesNameAVersionThatIsNotReady) {
+  repositories_.Put(FakeModel(PlainConfig("a")).With(AllVersions()).With({{1, 1}, {2, 1}}));
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_TRUE(
+      life_cycle_->ChangeTraffic("a", {.labels = {{"stable", 2}}, .default_label = "stable"}).ok());
+  repositories_.Put(FakeModel(PlainConfig("a")).With(SpecificVersions({1})));
+  EXPECT_TRUE(host_->Load("a", {}).ok());
+  EXPECT_FALSE(host_->Find("a", "").ok());
+  EXPECT_TRUE(host_->FindAny("a"));
+  EXPECT_FALSE(host_->FindAny("b"));
+}
+
 TEST_F(DemandHostTest, KeepsChangedRulesUntilAModelIsUnloadedExplicitly) {
   EXPECT_TRUE(host_->Load("a", {}).ok());
   EXPECT_TRUE(life_cycle_->ChangeTraffic("a", {.labels = {{"stable", 1}}}).ok());

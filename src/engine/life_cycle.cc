@@ -60,6 +60,14 @@ base::Result<core::ModelHandle> LifeCycle::Find(std::string_view name,
   return FindInCurrent(table_, [&](const ModelTable& table) { return table.Find(name, version); });
 }
 
+core::ModelHandle LifeCycle::FindAny(std::string_view name) const {
+  if (auto found = Find(name, {}); found.ok()) return *std::move(found);
+  for (const int64_t version : Table().ReadyVersions(name)) {
+    if (auto found = Find(name, std::to_string(version)); found.ok()) return *std::move(found);
+  }
+  return {};
+}
+
 base::Result<core::ModelHandle> LifeCycle::FindForStep(std::string_view id_text,
                                                        int64_t version) const {
   return FindInCurrent(

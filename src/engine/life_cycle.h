@@ -84,6 +84,8 @@ class LifeCycle {
   const ModelTable& Table() const { return table_.Read(); }
   // Pins a model for a request that names it (ModelTable::Find).
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // Pins any version of a model that is ready, whatever its rules say; empty if there is none.
+  core::ModelHandle FindAny(std::string_view name) const;
   // Pins a model for a step of an ensemble (ModelTable::FindForStep).
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // Returns the loaded version of that number, or the highest for -1; null if there is none.

@@ -97,8 +97,8 @@ bool OnDemand::IsServable(std::string_view name) const {
 
 void OnDemand::Await(std::string_view name, std::string_view version, Waiter done) {
   // The model may have been loaded since the caller looked.
-  if (const auto loaded = host_.Find(name, {}); loaded.ok()) {
-    // The pin keeps the model, so an error is about the version.
+  if (const core::ModelHandle loaded = host_.FindAny(name)) {
+    // The pin keeps the model, so an error is about the version, or the model's rules for versions.
     return done(host_.Find(name, version));
   }
   base::Status refusal;
@@ -335,7 +335,7 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
   Answers answers;
   for (int i = 0; i < kMostPlans; ++i) {
     const std::set<std::string> busy = Observe();
-    const bool is_loaded = host_.Find(name, "").ok();
+    const auto is_loaded = static_cast<bool>(host_.FindAny(name));
     RoomPlan plan;
     {
       base::MutexLock lock(mutex_);

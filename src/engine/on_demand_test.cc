@@ -108,6 +108,16 @@ TEST_F(OnDemandTest, FindsAModelThatIsLoadedWhileItIsLookedFor) {
   EXPECT_EQ(Use("a"), "OK");
 }
 
+TEST_F(OnDemandTest, DoesNotLoadAModelAgainWhoseRulesNameAVersionThatIsNotReady) {
+  host_.Add("a", 40);
+  host_.RemoveDefault("a");
+  Start();
+  // The first request has it loaded.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Use("a"), "Unavailable: the label is not ready");
+  EXPECT_EQ(Use("a", "1"), "OK");
+  EXPECT_EQ(host_.LoadCount("a"), 1u);
+}
+
 TEST_F(OnDemandTest, RefusesAModelThatDoesNotExist) {
   Start();
   EXPECT_EQ(Use("a"), "Not found: Request for unknown model: 'a' is not found");

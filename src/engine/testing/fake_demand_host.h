@@ -77,6 +77,11 @@ class FakeDemandHost final : public DemandHost {
     base::MutexLock lock(mutex_);
     loads_after_find_ = name;
   }
+  // Takes away the version of requests that name none, as a label of a missing version does.
+  void RemoveDefault(const std::string& name) {
+    base::MutexLock lock(mutex_);
+    without_default_.insert(name);
+  }
   // Sets the parts of an ensemble.
   void SetParts(const std::string& name, std::set<std::string> parts) {
     base::MutexLock lock(mutex_);
@@ -147,8 +152,9 @@ class FakeDemandHost final : public DemandHost {
     for (const std::string& one : names) {
       if (loaded_.at(one).model->pin_count() > 0) return false;
     }
+    // Pins are made under the lock.
+    for (const std::string& one : names) static_cast<void>(loaded_.at(one).model->TryHold());
     for (const std::string& one : names) {
-      static_cast<void>(loaded_.at(one).model->TryHold());  // pins are made under the lock
       TakeLocked(one);
       FreeLocked(one);
     }
@@ -162,15 +168,12 @@ class FakeDemandHost final : public DemandHost {
   }
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override {
     base::MutexLock lock(mutex_);
-    const auto found = loaded_.find(std::string(name));
-    if (found == loaded_.end()) {
-      if (loads_after_find_ == name)
-        loaded_.try_emplace(loads_after_find_, MakeLocked(loads_after_find_));
-      return base::NotFoundError("not loaded");
-    }
-    if (!version.empty() && version != "1") return base::NotFoundError("no such version");
-    if (!found->second.model->TryPin()) return base::NotFoundError("held");
-    return core::ModelHandle(*found->second.model);
+    return FindLocked(name, version);
+  }
+  core::ModelHandle FindAny(std::string_view name) override {
+    base::MutexLock lock(mutex_);
+    auto found = FindLocked(name, "1");
+    return found.ok() ? *std::move(found) : core::ModelHandle();
   }
   ModelActivities Observe() override {
     base::MutexLock lock(mutex_);
@@ -253,6 +256,21 @@ class FakeDemandHost final : public DemandHost {
     changed_.NotifyAll();
     for (const std::string& ensemble : EnsemblesOfLocked(name)) TakeLocked(ensemble);
   }
+  base::Result<core::ModelHandle> FindLocked(std::string_view name, std::string_view version)
+      NEREID_REQUIRES(mutex_) {
+    const auto found = loaded_.find(std::string(name));
+    if (found == loaded_.end()) {
+      if (loads_after_find_ == name)
+        loaded_.try_emplace(loads_after_find_, MakeLocked(loads_after_find_));
+      return base::NotFoundError("not loaded");
+    }
+    if (version.empty() && without_default_.contains(std::string(name))) {
+      return base::UnavailableError("the label is not ready");
+    }
+    if (!version.empty() && version != "1") return base::NotFoundError("no such version");
+    if (!found->second.model->TryPin()) return base::NotFoundError("held");
+    return core::ModelHandle(*found->second.model);
+  }
   // Frees the memory of versions without requests that are out of service. Returns whether none is
   // left.
   bool FreeLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
@@ -286,6 +304,7 @@ class FakeDemandHost final : public DemandHost {
   std::set<std::string> held_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> wanted_ NEREID_GUARDED_BY(mutex_);  // loaded by name
   std::function<void()> measure_hook_ NEREID_GUARDED_BY(mutex_);
+  std::set<std::string> without_default_ NEREID_GUARDED_BY(mutex_);
   std::string loads_after_find_ NEREID_GUARDED_BY(mutex_);
   std::string loading_ NEREID_GUARDED_BY(mutex_);
   std::map<std::string, Version> loaded_ NEREID_GUARDED_BY(mutex_);
