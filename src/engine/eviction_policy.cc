@@ -49,8 +49,8 @@ void EvictionPolicy::NoteBusy(const std::string& name, base::TimePoint now) {
 void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& bytes,
                                 std::chrono::nanoseconds took, base::TimePoint now) {
   const bool is_replaced = IsLoaded(name);
-  NoteUnloaded(name);
   Entry& entry = entries_[name];
+  if (is_replaced) TakeFrom(used_, entry.bytes);
   entry.bytes.resize(used_.size());
   for (size_t i = 0; i < used_.size(); ++i) {
     const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
@@ -65,8 +65,8 @@ void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& byte
 
 void EvictionPolicy::NoteFound(const std::string& name, const MemoryBytes& guess,
                                base::TimePoint now) {
-  NoteUnloaded(name);
   Entry& entry = entries_[name];
+  if (entry.is_loaded) return;
   if (!entry.has_bytes) entry.bytes = guess;
   entry.bytes.resize(used_.size());
   SetLoaded(name, entry, now);
@@ -84,6 +84,7 @@ void EvictionPolicy::NoteUnloaded(const std::string& name) {
   const auto found = entries_.find(name);
   if (found == entries_.end() || !found->second.is_loaded) return;
   found->second.is_loaded = false;
+  found->second.is_pinned_now = false;
   TakeFrom(used_, found->second.bytes);
   loaded_.erase(name);
 }
@@ -93,13 +94,16 @@ void EvictionPolicy::ForgetBytes(const std::string& name) {
   if (found != entries_.end() && !found->second.is_loaded) found->second.has_bytes = false;
 }
 
-void EvictionPolicy::SetPinned(const std::string& name, bool is_pinned) {
-  entries_[name].is_pinned = is_pinned;
+void EvictionPolicy::PinWhileLoaded(const std::string& name) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) {
+    found->second->is_pinned_now = true;
+  }
 }
 
-void EvictionPolicy::Remove(const std::string& name) {
-  const auto found = entries_.find(name);
-  if (found != entries_.end() && !found->second.is_loaded) entries_.erase(found);
+void EvictionPolicy::RetainOnly(const std::set<std::string>& names) {
+  std::erase_if(entries_, [&](const auto& entry) {
+    return !entry.second.is_loaded && !entry.second.is_pinned && !names.contains(entry.first);
+  });
 }
 
 MemoryBytes EvictionPolicy::Missing(const MemoryBytes& needed, const MemoryBytes& present) const {
@@ -126,7 +130,7 @@ double EvictionPolicy::Worth(const Entry& entry, base::TimePoint now) const {
 
 bool EvictionPolicy::MayGo(const std::string& name, const Entry& entry,
                            const std::set<std::string>& busy, base::TimePoint now) const {
-  return entry.is_loaded && !entry.is_pinned && now - entry.loaded_at >= options_.min_stay &&
+  return entry.is_loaded && !Stays(entry) && now - entry.loaded_at >= options_.min_stay &&
          !busy.contains(name);
 }
 
@@ -179,8 +183,8 @@ RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::s
   base::TimePoint oldest;
   for (const auto& [other, entry] : loaded_) {
     if (other == name) continue;
-    for (size_t i = 0; entry->is_pinned && i < fixed.size(); ++i) fixed[i] += entry->bytes[i];
-    if (entry->is_pinned || busy.contains(other)) continue;
+    for (size_t i = 0; Stays(*entry) && i < fixed.size(); ++i) fixed[i] += entry->bytes[i];
+    if (Stays(*entry) || busy.contains(other)) continue;
     oldest = std::max(oldest, entry->loaded_at + options_.min_stay);
   }
   if (const MemoryBytes never = Missing(own, fixed); !IsNothing(never)) {
@@ -214,7 +218,7 @@ bool EvictionPolicy::IsLoaded(const std::string& name) const {
 
 bool EvictionPolicy::IsPinned(const std::string& name) const {
   const auto found = entries_.find(name);
-  return found != entries_.end() && found->second.is_pinned;
+  return found != entries_.end() && Stays(found->second);
 }
 
 std::vector<std::string> EvictionPolicy::Loaded() const {

@@ -68,10 +68,12 @@ class EvictionPolicy {
   void NoteUnloaded(const std::string& name);
   // Forgets how much memory the model needs, because its files may be others now.
   void ForgetBytes(const std::string& name);
-  // Pinned models never go.
-  void SetPinned(const std::string& name, bool is_pinned);
-  // Forgets all that is known of a model that is not loaded.
-  void Remove(const std::string& name);
+  // Pinned models never go, now or when they are loaded again.
+  void Pin(const std::string& name) { entries_[name].is_pinned = true; }
+  // The model, which is loaded, is pinned until it is unloaded.
+  void PinWhileLoaded(const std::string& name);
+  // Forgets all that is known of models that are neither loaded nor pinned, except `names`.
+  void RetainOnly(const std::set<std::string>& names);
 
   // Says how to make room for a model that is not loaded; for one that is, how to come back below
   // the budgets with it. A model that was never loaded counts as nothing, because nobody knows. A
@@ -98,6 +100,7 @@ class EvictionPolicy {
   struct Entry {
     bool is_loaded = false;
     bool is_pinned = false;
+    bool is_pinned_now = false;            // until it is unloaded
     bool has_bytes = false;                // they were measured
     MemoryBytes bytes;                     // in every kind
     std::chrono::nanoseconds duration{0};  // of loading it
@@ -107,6 +110,7 @@ class EvictionPolicy {
     base::TimePoint last_use;
   };
 
+  static bool Stays(const Entry& entry) { return entry.is_pinned || entry.is_pinned_now; }
   void SetLoaded(const std::string& name, Entry& entry, base::TimePoint now);
   MemoryBytes Missing(const MemoryBytes& needed, const MemoryBytes& present) const;
   double Worth(const Entry& entry, base::TimePoint now) const;

@@ -111,7 +111,7 @@ TEST(EvictionPolicy, UnloadsNoMoreThanNeeded) {
 TEST(EvictionPolicy, NeverUnloadsWhatIsPinnedOrBusy) {
   EvictionPolicy policy(With());
   Load(policy, "pinned", {50}, 0);
-  policy.SetPinned("pinned", true);
+  policy.Pin("pinned");
   Load(policy, "busy", {50}, 0);
   Load(policy, "new", {30}, 1);
   RoomPlan plan = policy.MakeRoom("new", {"busy"}, At(2));
@@ -122,10 +122,50 @@ TEST(EvictionPolicy, NeverUnloadsWhatIsPinnedOrBusy) {
   EXPECT_THAT(plan.victims, ElementsAre("busy"));
 }
 
+TEST(EvictionPolicy, KeepsAPinWhateverBecomesOfTheModel) {
+  EvictionPolicy policy(With());
+  policy.Pin("pinned");
+  // It is not in the repositories now.
+  policy.RetainOnly({});
+  Load(policy, "pinned", {50}, 0);
+  policy.NoteUnloaded("pinned");
+  EXPECT_TRUE(policy.IsPinned("pinned"));
+}
+
+TEST(EvictionPolicy, PinsAModelThatIsToStayUntilItIsUnloaded) {
+  EvictionPolicy policy(With());
+  Load(policy, "a", {50}, 0);
+  policy.PinWhileLoaded("a");
+  Load(policy, "b", {60}, 1);
+  EXPECT_EQ(policy.MakeRoom("b", {}, At(2)).outcome, Outcome::kNever);
+  // Another load does not change that, an unload for whatever reason does.
+  Load(policy, "a", {50}, 2);
+  EXPECT_TRUE(policy.IsPinned("a"));
+  policy.NoteUnloaded("a");
+  EXPECT_FALSE(policy.IsPinned("a"));
+  Load(policy, "a", {50}, 3);
+  EXPECT_THAT(policy.MakeRoom("b", {}, At(4)).victims, ElementsAre("a"));
+}
+
+TEST(EvictionPolicy, ForgetsModelsThatAreNoLongerInTheRepositories) {
+  EvictionPolicy policy(With());
+  for (const char* name : {"loaded", "kept", "gone"}) Load(policy, name, {10}, 0);
+  policy.NoteUnloaded("kept");
+  policy.NoteUnloaded("gone");
+  policy.RetainOnly({"kept"});
+  EXPECT_EQ(policy.KnownBytes("gone"), std::nullopt);
+  EXPECT_EQ(policy.KnownBytes("kept"), MemoryBytes{10});
+  EXPECT_TRUE(policy.IsLoaded("loaded"));
+  // It is forgotten once it is not loaded any more.
+  policy.NoteUnloaded("loaded");
+  policy.RetainOnly({"kept"});
+  EXPECT_EQ(policy.KnownBytes("loaded"), std::nullopt);
+}
+
 TEST(EvictionPolicy, SaysWhenAModelCanNeverFit) {
   EvictionPolicy policy(With({.budgets = {100, 10}}));
   Load(policy, "pinned", {50, 0}, 0);
-  policy.SetPinned("pinned", true);
+  policy.Pin("pinned");
   Load(policy, "large", {51, 0}, 0);
   EXPECT_EQ(policy.MakeRoom("large", {}, At(1)).outcome, Outcome::kNever);
   EXPECT_EQ(policy.MakeRoom("large", {}, At(1)).lacking, 0u);
@@ -157,7 +197,7 @@ TEST(EvictionPolicy, FindsModelsThatNobodyUses) {
   Load(policy, "a", {1}, 0);
   Load(policy, "b", {1}, 0);
   Load(policy, "pinned", {1}, 0);
-  policy.SetPinned("pinned", true);
+  policy.Pin("pinned");
   policy.NoteUses("b", 1, At(30));
   EXPECT_THAT(policy.FindIdle({}, At(59)), IsEmpty());
   EXPECT_THAT(policy.FindIdle({}, At(60)), ElementsAre("a"));
@@ -206,7 +246,7 @@ TEST(EvictionPolicy, PlansAreSoundForRandomModels) {
       sizes[name] = {below(40), below(40)};
       const auto time = static_cast<double>(below(4));
       Load(policy, name, sizes[name], time, milliseconds(below(100)), below(20));
-      policy.SetPinned(name, below(5) == 0);
+      if (below(5) == 0) policy.Pin(name);
       if (below(5) == 0) busy.insert(name);
       if (policy.IsPinned(name) || busy.contains(name) ||
           At(4) - At(time) < policy.options().min_stay) {

@@ -63,7 +63,7 @@ OnDemand::OnDemand(DemandHost& host, base::Timers& timers, OnDemandOptions optio
       timer_(timers, [this] { OnTimer(); }),
       thread_("on-demand", [this] { Run(); }) {
   base::MutexLock lock(mutex_);
-  for (const std::string& name : options_.pinned) policy_.SetPinned(name, true);
+  for (const std::string& name : options_.pinned) policy_.Pin(name);
 }
 
 OnDemand::~OnDemand() {
@@ -77,9 +77,9 @@ void OnDemand::Refresh() {
   base::MutexLock lock(mutex_);
   for (const std::string& name : known_) {
     if (names->contains(name)) continue;
-    policy_.Remove(name);
     failures_.Forget(name);
   }
+  policy_.RetainOnly(*names);
   known_ = {names->begin(), names->end()};
 }
 
@@ -249,7 +249,6 @@ base::Status OnDemand::Load(const std::string& name, const service::LoadOptions&
 base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
   NEREID_RETURN_IF_ERROR(host_.Unload(name, with_parts));
   base::MutexLock lock(mutex_);
-  if (policy_.IsLoaded(name)) policy_.SetPinned(name, options_.pinned.contains(name));
   policy_.NoteUnloaded(name);
   ++unloads_;
   failures_.Forget(name);
@@ -420,7 +419,7 @@ void OnDemand::LoadNow(const std::string& name) {
   {
     base::MutexLock lock(mutex_);
     const bool is_own = options.config.has_value() || !options.files.empty();
-    if (is_own && told.ok()) policy_.SetPinned(name, true);
+    if (is_own && told.ok()) policy_.PinWhileLoaded(name);
     if (order != nullptr) TellLocked(*order, status.ok() ? told : status);
     answers = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);

@@ -375,6 +375,35 @@ TEST_F(OnDemandTest, KeepsAModelThatWasLoadedWithItsOwnConfiguration) {
   EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
 }
 
+TEST_F(OnDemandTest, KeepsAPinOfAModelThatIsGoneForAWhile) {
+  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
+  host_.Fail("a", "the file is damaged");
+  Start({.pinned = {"a"}});
+  EXPECT_FALSE(demand_->Load("a", {}).ok());
+  host_.Remove("a");
+  demand_->Refresh();
+  host_.Add("a", 50);
+  host_.Fail("a", "");
+  demand_->Refresh();
+  EXPECT_EQ(Use("a"), "OK");
+  EXPECT_EQ(Use("b"), "OK");
+  EXPECT_EQ(Use("c"), "OK");
+  host_.WaitUntilUnloaded("b");
+  EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
+}
+
+TEST_F(OnDemandTest, PinsNoOtherCopyOfAModelThatHadItsOwnConfiguration) {
+  for (const char* name : {"a", "b"}) host_.Add(name, 50);
+  Start({.idle_unload = milliseconds(1)});
+  EXPECT_EQ(demand_->Load("a", {.config = "{}", .files = {}}).ToString(), "OK");
+  // The thread of models on demand may be the first to see that it is gone.
+  EXPECT_TRUE(host_.Unload("a", false).ok());
+  EXPECT_EQ(Use("b"), "OK");
+  EXPECT_EQ(demand_->Unload("a", false).ToString(), "OK");
+  EXPECT_EQ(Use("a"), "OK");
+  host_.WaitUntilUnloaded("a");
+}
+
 TEST_F(OnDemandTest, TriesAFailedLoadAgainAfterAPause) {
   host_.Add("a", 40);
   host_.Fail("a", "the file is damaged");
