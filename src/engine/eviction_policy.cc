@@ -179,6 +179,7 @@ RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::s
   if (is_loaded) TakeFrom(others, own);
   const MemoryBytes missing = Missing(own, others);
   if (IsNothing(missing)) return plan;
+  plan.lacking = FirstOf(missing);
   MemoryBytes fixed(used_.size());
   base::TimePoint oldest;
   for (const auto& [other, entry] : loaded_) {

@@ -41,7 +41,7 @@ struct RoomPlan {
   };
   Outcome outcome = Outcome::kFits;
   std::vector<std::string> victims;  // the least worth first
-  size_t lacking = 0;                // unless it fits: the kind of memory that does not suffice
+  size_t lacking = 0;                // the kind of memory that does not suffice as it is
   // If not now: when the last model that is only too young may go; the epoch if all are in use.
   base::TimePoint next_chance;
 };

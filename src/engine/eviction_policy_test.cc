@@ -180,6 +180,8 @@ TEST(EvictionPolicy, UnloadsOnlyWhereMemoryIsMissing) {
   Load(policy, "gpu", {0, 90}, 0, seconds(9), 50);
   Load(policy, "new", {0, 20}, 1);
   EXPECT_THAT(policy.MakeRoom("new", {}, At(1)).victims, ElementsAre("gpu"));
+  // Whoever waits although this would fit is told so, too.
+  EXPECT_EQ(policy.MakeRoom("new", {}, At(1)).lacking, 1u);
 }
 
 TEST(EvictionPolicy, KeepsAModelForItsMinimumStay) {
