@@ -65,7 +65,7 @@ ModelActivities EngineDemandHost::Observe() {
     const core::ModelHandle pin(model);
     activity.is_busy |= model.pin_count() > 1 || model.scheduler().SequenceCount() > 0;
     const core::StatisticsSnapshot statistics = model.statistics().Read();
-    activity.requests += statistics.success.count + statistics.fail.count;
+    activity.requests[model.version()] = statistics.success.count + statistics.fail.count;
   }
   for (auto& [name, activity] : activities) activity.parts = control_.PartsOf(name);
   return activities;

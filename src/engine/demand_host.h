@@ -24,7 +24,8 @@ namespace nereid::engine {
 
 // What a loaded model does. A value type.
 struct ModelActivity {
-  uint64_t requests = 0;        // that have ended since it was loaded
+  // Of each version, the requests that have ended since it was loaded.
+  std::map<int64_t, uint64_t> requests;
   bool is_busy = false;         // with requests or sequences
   std::set<std::string> parts;  // of an ensemble: the models that it needs
 };

@@ -33,9 +33,7 @@ std::set<std::string> ModelUse::Update(const ModelActivities& activities, Evicti
   Adopt(activities, policy, now, unclaimed);
   std::erase_if(seen_, [&](const auto& entry) { return !activities.contains(entry.first); });
   for (const auto& [name, activity] : activities) {
-    uint64_t& seen = seen_[name];
-    const uint64_t fresh = activity.requests - std::min(activity.requests, seen);
-    seen = std::max(seen, activity.requests);
+    const uint64_t fresh = TakeNew(activity, seen_[name]);
     if (fresh > 0) policy.NoteUses(name, fresh, now);
     if (activity.is_busy) {
       policy.NoteBusy(name, now);
@@ -49,6 +47,20 @@ std::set<std::string> ModelUse::Update(const ModelActivities& activities, Evicti
     if (has_busy_part) busy.insert(name);
   }
   return busy;
+}
+
+uint64_t ModelUse::TakeNew(const ModelActivity& activity, Seen& seen) {
+  uint64_t fresh = 0;
+  for (const auto& [version, requests] : activity.requests) {
+    const auto before = seen.requests.find(version);
+    // The statistics of a version that was replaced begin at zero again.
+    const bool has_begun_again = before == seen.requests.end() || requests < before->second;
+    fresh += has_begun_again ? requests : requests - before->second;
+  }
+  seen.requests = activity.requests;
+  const uint64_t known = std::min(fresh, seen.ahead);
+  seen.ahead -= known;
+  return fresh - known;
 }
 
 void ModelUse::Adopt(const ModelActivities& activities, EvictionPolicy& policy, base::TimePoint now,
