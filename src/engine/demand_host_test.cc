@@ -15,6 +15,7 @@ namespace nereid::engine {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 class DemandHostTest : public ModelControlFixture {
  protected:
@@ -151,6 +152,19 @@ TEST_F(IdleUnloadTest, UnloadsThePartsThatAnEnsembleLeavesBehind) {
   pin.Reset();
   EXPECT_TRUE(WaitUntilGone("a:1"));
   EXPECT_TRUE(WaitUntilGone("b:1"));
+}
+
+TEST_F(IdleUnloadTest, ForgetsTheFailedLoadOfAModelThatIsGone) {
+  factory_.Fail("a:1", "the file is damaged");
+  StartDemand();
+  EXPECT_FALSE(demand_->Load("a", {}).ok());
+  const auto reason = [&] { return life_cycle_->Table().Record("a")->versions.at(1).reason; };
+  EXPECT_THAT(reason(), HasSubstr("the file is damaged"));
+  demand_->Refresh();
+  EXPECT_THAT(reason(), HasSubstr("the file is damaged"));
+  repositories_.Remove("a");
+  demand_->Refresh();
+  EXPECT_EQ(reason(), kUnloadedReason);
 }
 
 TEST(MemoryMeter, SeesWhatAProcessAllocates) {

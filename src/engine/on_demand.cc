@@ -74,13 +74,29 @@ OnDemand::~OnDemand() {
 void OnDemand::Refresh() {
   std::optional<std::set<std::string>> names = host_.ListModels();
   if (!names) return;
-  base::MutexLock lock(mutex_);
-  for (const std::string& name : known_) {
-    if (names->contains(name)) continue;
-    failures_.Forget(name);
+  const ModelActivities loaded = host_.Observe();
+  std::vector<std::string> gone;
+  {
+    base::MutexLock lock(mutex_);
+    for (const std::string& name : known_) {
+      if (names->contains(name)) continue;
+      failures_.Forget(name);
+      // What waits to be loaded stays known until the next time.
+      if (pending_.contains(name)) {
+        names->insert(name);
+      } else if (!loaded.contains(name)) {
+        gone.push_back(name);
+      }
+    }
+    policy_.RetainOnly(*names);
+    known_ = {names->begin(), names->end()};
   }
-  policy_.RetainOnly(*names);
-  known_ = {names->begin(), names->end()};
+  // Otherwise a failed load would be told of for ever.
+  for (const std::string& name : gone) {
+    if (const base::Status status = host_.Unload(name, /*with_parts=*/false); !status.ok()) {
+      NEREID_VLOG(1, "model '{}' is not forgotten: {}", name, status.message());
+    }
+  }
 }
 
 bool OnDemand::IsKnown(std::string_view name) const {

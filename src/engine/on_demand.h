@@ -78,7 +78,8 @@ class OnDemand {
   // Stops without a deadline if Stop was not called.
   ~OnDemand();
 
-  // Reads which models there are. Blocks while it reads the repositories.
+  // Reads which models there are, and forgets the failed loads of those that are gone. Blocks while
+  // it reads the repositories.
   void Refresh();
   // Whether the repositories have a model of that name.
   bool IsKnown(std::string_view name) const;
