@@ -200,6 +200,16 @@ RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::s
   return plan;
 }
 
+std::vector<std::string> EvictionPolicy::FindExcess(const std::string& newest,
+                                                    const std::set<std::string>& busy,
+                                                    base::TimePoint now) const {
+  RoomPlan plan;
+  MemoryBytes missing = Missing(used_, MemoryBytes(used_.size()));
+  TakeFrom(missing, Choose(newest, missing, busy, now, plan));
+  Spare(missing, plan);
+  return plan.victims;
+}
+
 std::vector<std::string> EvictionPolicy::FindIdle(const std::set<std::string>& busy,
                                                   base::TimePoint now) const {
   std::vector<std::string> idle;

@@ -75,11 +75,14 @@ class EvictionPolicy {
   // Forgets all that is known of models that are neither loaded nor pinned, except `names`.
   void RetainOnly(const std::set<std::string>& names);
 
-  // Says how to make room for a model that is not loaded; for one that is, how to come back below
-  // the budgets with it. A model that was never loaded counts as nothing, because nobody knows. A
-  // model in `busy` stays.
+  // Says how to make room for a model that is not loaded, or with one that is. A model that was
+  // never loaded counts as nothing, because nobody knows. A model in `busy` stays.
   RoomPlan MakeRoom(const std::string& name, const std::set<std::string>& busy,
                     base::TimePoint now) const;
+  // Returns the models to unload to come back below the budgets, or as close as possible now, but
+  // not `newest`.
+  std::vector<std::string> FindExcess(const std::string& newest, const std::set<std::string>& busy,
+                                      base::TimePoint now) const;
   // Returns the loaded models that nobody has used for the idle limit.
   std::vector<std::string> FindIdle(const std::set<std::string>& busy, base::TimePoint now) const;
 

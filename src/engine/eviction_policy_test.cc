@@ -184,6 +184,21 @@ TEST(EvictionPolicy, UnloadsOnlyWhereMemoryIsMissing) {
   EXPECT_EQ(policy.MakeRoom("new", {}, At(1)).lacking, 1u);
 }
 
+TEST(EvictionPolicy, ComesAsCloseToTheBudgetAsItCan) {
+  EvictionPolicy policy(With());
+  Load(policy, "busy", {90}, 0);
+  Load(policy, "idle", {30}, 0);
+  EXPECT_EQ(policy.MakeRoom("busy", {}, At(1)).victims, policy.FindExcess("busy", {}, At(1)));
+  Load(policy, "new", {50}, 1);
+  // Without `busy` it does not suffice, but it helps.
+  EXPECT_EQ(policy.MakeRoom("new", {"busy"}, At(1)).outcome, Outcome::kNotNow);
+  EXPECT_THAT(policy.FindExcess("new", {"busy"}, At(1)), ElementsAre("idle"));
+  // Pinned models that take more than there is are no reason to keep others.
+  policy.Pin("busy");
+  policy.Pin("new");
+  EXPECT_THAT(policy.FindExcess("", {}, At(1)), ElementsAre("idle"));
+}
+
 TEST(EvictionPolicy, KeepsAModelForItsMinimumStay) {
   EvictionPolicy policy(With({.min_stay = seconds(10)}));
   Load(policy, "a", {80}, 0);
@@ -265,8 +280,31 @@ TEST(EvictionPolicy, PlansAreSoundForRandomModels) {
       }
       return sum[0] <= budgets[0] && (budgets[1] == 0 || sum[1] <= budgets[1]);
     };
+    // Whether none of the rest would free memory that is missing.
+    const auto leaves_no_more_than_needed = [&](const std::vector<std::string>& gone) {
+      MemoryBytes sum(2);
+      for (const auto& [name, bytes] : sizes) {
+        if (std::ranges::find(gone, name) != gone.end()) continue;
+        for (size_t i = 0; i < 2; ++i) sum[i] += bytes[i];
+      }
+      return std::ranges::none_of(sizes, [&](const auto& model) {
+        const auto& [name, bytes] = model;
+        if (name == "new" || fixed.contains(name)) return false;
+        if (std::ranges::find(gone, name) != gone.end()) return false;
+        return (sum[0] > budgets[0] && bytes[0] > 0) ||
+               (budgets[1] > 0 && sum[1] > budgets[1] && bytes[1] > 0);
+      });
+    };
     const RoomPlan plan = policy.MakeRoom("new", busy, At(4));
     std::set<std::string> victims(plan.victims.begin(), plan.victims.end());
+    // What goes in any case is as much as can, if it does not suffice, and otherwise the same.
+    const std::vector<std::string> excess = policy.FindExcess("new", busy, At(4));
+    for (const std::string& name : excess) ASSERT_FALSE(fixed.contains(name)) << round;
+    if (plan.outcome == Outcome::kFits) {
+      ASSERT_EQ(excess, plan.victims) << round;
+    } else {
+      ASSERT_TRUE(leaves_no_more_than_needed(excess)) << round;
+    }
     ASSERT_EQ(plan.outcome == Outcome::kFits, fits_without({}, /*only_fixed=*/true)) << round;
     if (plan.outcome != Outcome::kFits) continue;
     ASSERT_TRUE(fits_without(victims)) << round;

@@ -505,14 +505,14 @@ std::set<std::string> OnDemand::Observe(const MemoryBytes& unclaimed) {
 void OnDemand::Tidy(const std::string& newest) {
   const std::set<std::string> busy = Observe();
   std::vector<std::string> idle;
-  RoomPlan plan;
+  std::vector<std::string> excess;
   {
     base::MutexLock lock(mutex_);
     idle = policy_.FindIdle(busy, Now());
-    plan = policy_.MakeRoom(newest, busy, Now());
+    excess = policy_.FindExcess(newest, busy, Now());
   }
   Evict(idle, &OnDemandCounts::idle_unloads);
-  if (idle.empty()) Evict(plan.victims, &OnDemandCounts::memory_evictions);
+  if (idle.empty()) Evict(excess, &OnDemandCounts::memory_evictions);
 }
 
 }  // namespace nereid::engine
