@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -85,6 +86,7 @@ void EvictionPolicy::NoteUnloaded(const std::string& name) {
   if (found == entries_.end() || !found->second.is_loaded) return;
   found->second.is_loaded = false;
   found->second.is_pinned_now = false;
+  found->second.parts.clear();
   TakeFrom(used_, found->second.bytes);
   loaded_.erase(name);
 }
@@ -134,39 +136,107 @@ bool EvictionPolicy::MayGo(const std::string& name, const Entry& entry,
          !busy.contains(name);
 }
 
-MemoryBytes EvictionPolicy::Choose(const std::string& name, MemoryBytes missing,
-                                   const std::set<std::string>& busy, base::TimePoint now,
-                                   RoomPlan& plan) const {
-  using Candidate = std::pair<double, const std::pair<const std::string, Entry*>*>;
-  std::vector<Candidate> candidates;
-  for (const auto& loaded : loaded_) {
+std::set<std::string> EvictionPolicy::Held() const {
+  std::set<std::string> held;
+  for (const auto& [name, entry] : loaded_) held.insert(entry->parts.begin(), entry->parts.end());
+  return held;
+}
+
+bool EvictionPolicy::IsHeld(const std::string& name) const {
+  return std::ranges::any_of(
+      loaded_, [&](const LoadedEntry& loaded) { return loaded.second->parts.contains(name); });
+}
+
+std::optional<std::vector<std::string>> EvictionPolicy::HoldersOf(const std::string& name,
+                                                                  const std::set<std::string>& busy,
+                                                                  base::TimePoint now) const {
+  std::vector<std::string> holders;
+  for (const auto& [holder, entry] : loaded_) {
+    if (!entry->parts.contains(name)) continue;
+    if (!MayGo(holder, *entry, busy, now)) return std::nullopt;
+    holders.push_back(holder);
+  }
+  // An ensemble has the parts of its inner ones, too.
+  std::ranges::stable_sort(holders, std::greater<>(), [this](const std::string& holder) {
+    return loaded_.at(holder)->parts.size();
+  });
+  return holders;
+}
+
+std::vector<const EvictionPolicy::LoadedEntry*> EvictionPolicy::Candidates(
+    const std::string& name, const std::set<std::string>& busy, base::TimePoint now) const {
+  std::vector<std::pair<double, const LoadedEntry*>> ranked;
+  for (const LoadedEntry& loaded : loaded_) {
     if (loaded.first == name || !MayGo(loaded.first, *loaded.second, busy, now)) continue;
-    candidates.emplace_back(Worth(*loaded.second, now), &loaded);
+    ranked.emplace_back(Worth(*loaded.second, now), &loaded);
   }
   // Among models of the same worth, the one goes that has not been used for longest.
-  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+  std::ranges::sort(ranked, [](const auto& a, const auto& b) {
     return std::pair(a.first, a.second->second->last_use) <
            std::pair(b.first, b.second->second->last_use);
   });
-  for (const auto& [worth, candidate] : candidates) {
-    if (IsNothing(missing)) break;
+  std::vector<const LoadedEntry*> candidates;
+  for (const auto& [worth, loaded] : ranked) candidates.push_back(loaded);
+  return candidates;
+}
+
+MemoryBytes EvictionPolicy::Choose(const std::string& name, MemoryBytes missing,
+                                   const std::set<std::string>& busy, base::TimePoint now,
+                                   RoomPlan& plan) const {
+  std::set<std::string> chosen = {name};
+  const auto choose = [&](const std::string& victim) {
+    if (chosen.insert(victim).second) plan.victims.push_back(victim);
+  };
+  const std::set<std::string> all_held = Held();
+  std::vector<const LoadedEntry*> held;
+  for (const LoadedEntry* const candidate : Candidates(name, busy, now)) {
+    if (IsNothing(missing)) return missing;
+    if (all_held.contains(candidate->first)) {
+      held.push_back(candidate);
+      continue;
+    }
     MemoryBytes left = missing;
     TakeFrom(left, candidate->second->bytes);
     if (left == missing) continue;  // would make no room where it is needed
     missing = std::move(left);
-    plan.victims.push_back(candidate->first);
+    choose(candidate->first);
+  }
+  // Only if that does not suffice, ensembles go for what they need.
+  for (const LoadedEntry* const candidate : held) {
+    if (IsNothing(missing)) return missing;
+    if (chosen.contains(candidate->first)) continue;  // an ensemble, for what it needs
+    const auto holders = HoldersOf(candidate->first, busy, now);
+    if (!holders || std::ranges::find(*holders, name) != holders->end()) continue;
+    MemoryBytes left = missing;
+    TakeFrom(left, candidate->second->bytes);
+    if (left == missing) continue;
+    for (const std::string& holder : *holders) {
+      // One that is itself held has its own holders among these.
+      if (!chosen.contains(holder)) TakeFrom(left, loaded_.at(holder)->bytes);
+      choose(holder);
+    }
+    missing = std::move(left);
+    choose(candidate->first);
   }
   return missing;
 }
 
 void EvictionPolicy::Spare(const MemoryBytes& missing, RoomPlan& plan) const {
   for (size_t i = plan.victims.size(); i-- > 0;) {
+    const std::set<std::string>& parts = entries_.at(plan.victims[i]).parts;
+    const bool is_holder = std::ranges::any_of(
+        plan.victims, [&](const std::string& victim) { return parts.contains(victim); });
+    if (is_holder) continue;
     MemoryBytes left = missing;
     for (size_t j = 0; j < plan.victims.size(); ++j) {
       if (j != i) TakeFrom(left, entries_.at(plan.victims[j]).bytes);
     }
     if (IsNothing(left)) plan.victims.erase(plan.victims.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+void EvictionPolicy::NoteParts(const std::string& name, const std::set<std::string>& parts) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) found->second->parts = parts;
 }
 
 RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::string>& busy,
@@ -214,8 +284,10 @@ std::vector<std::string> EvictionPolicy::FindIdle(const std::set<std::string>& b
                                                   base::TimePoint now) const {
   std::vector<std::string> idle;
   if (options_.idle_limit.count() == 0) return idle;
+  const std::set<std::string> held = Held();
   for (const auto& [name, entry] : loaded_) {
-    if (MayGo(name, *entry, busy, now) && now - entry->last_use >= options_.idle_limit) {
+    if (MayGo(name, *entry, busy, now) && !held.contains(name) &&
+        now - entry->last_use >= options_.idle_limit) {
       idle.push_back(name);
     }
   }

@@ -40,7 +40,7 @@ struct RoomPlan {
     kNever,   // it needs more than pinned models leave
   };
   Outcome outcome = Outcome::kFits;
-  std::vector<std::string> victims;  // the least worth first
+  std::vector<std::string> victims;  // in this order
   size_t lacking = 0;                // the kind of memory that does not suffice as it is
   // If not now: when the last model that is only too young may go; the epoch if all are in use.
   base::TimePoint next_chance;
@@ -75,6 +75,10 @@ class EvictionPolicy {
   // Forgets all that is known of models that are neither loaded nor pinned, except `names`.
   void RetainOnly(const std::set<std::string>& names);
 
+  // The loaded ensemble needs these models: they can go only after it. An ensemble may take nothing
+  // itself, if its models were loaded before it.
+  void NoteParts(const std::string& name, const std::set<std::string>& parts);
+
   // Says how to make room for a model that is not loaded, or with one that is. A model that was
   // never loaded counts as nothing, because nobody knows. A model in `busy` stays.
   RoomPlan MakeRoom(const std::string& name, const std::set<std::string>& busy,
@@ -88,6 +92,8 @@ class EvictionPolicy {
 
   bool IsLoaded(const std::string& name) const;
   bool IsPinned(const std::string& name) const;
+  // Whether a loaded ensemble needs the model.
+  bool IsHeld(const std::string& name) const;
   std::vector<std::string> Loaded() const;
   size_t loaded_count() const { return loaded_.size(); }
   // The bytes of all loaded models.
@@ -111,7 +117,9 @@ class EvictionPolicy {
     base::TimePoint uses_at;
     base::TimePoint loaded_at;
     base::TimePoint last_use;
+    std::set<std::string> parts;  // of a loaded ensemble
   };
+  using LoadedEntry = std::pair<const std::string, Entry*>;
 
   static bool Stays(const Entry& entry) { return entry.is_pinned || entry.is_pinned_now; }
   void SetLoaded(const std::string& name, Entry& entry, base::TimePoint now);
@@ -119,6 +127,18 @@ class EvictionPolicy {
   double Worth(const Entry& entry, base::TimePoint now) const;
   bool MayGo(const std::string& name, const Entry& entry, const std::set<std::string>& busy,
              base::TimePoint now) const;
+  // Returns the models that loaded ensembles need.
+  std::set<std::string> Held() const;
+  // Returns the ensembles that must go before the model, outer ones first; nothing if one has to
+  // stay.
+  std::optional<std::vector<std::string>> HoldersOf(const std::string& name,
+                                                    const std::set<std::string>& busy,
+                                                    base::TimePoint now) const;
+  // Returns the models that may go, or may once ensembles have, except `name`; the least worth
+  // first.
+  std::vector<const LoadedEntry*> Candidates(const std::string& name,
+                                             const std::set<std::string>& busy,
+                                             base::TimePoint now) const;
   // Adds victims to the plan until nothing is missing; returns what is missing still.
   MemoryBytes Choose(const std::string& name, MemoryBytes missing,
                      const std::set<std::string>& busy, base::TimePoint now, RoomPlan& plan) const;

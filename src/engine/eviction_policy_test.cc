@@ -199,6 +199,26 @@ TEST(EvictionPolicy, ComesAsCloseToTheBudgetAsItCan) {
   EXPECT_THAT(policy.FindExcess("", {}, At(1)), ElementsAre("idle"));
 }
 
+TEST(EvictionPolicy, UnloadsEnsemblesForWhatTheyNeed) {
+  EvictionPolicy policy(With());
+  Load(policy, "part", {50}, 0);
+  Load(policy, "inner", {0}, 0);
+  Load(policy, "outer", {0}, 0);
+  policy.NoteParts("inner", {"part"});
+  policy.NoteParts("outer", {"inner", "part"});
+  Load(policy, "other", {40}, 0);
+  Load(policy, "new", {20}, 1);
+  // Other models go first.
+  EXPECT_THAT(policy.MakeRoom("new", {}, At(1)).victims, ElementsAre("other"));
+  EXPECT_THAT(policy.MakeRoom("new", {"other"}, At(1)).victims,
+              ElementsAre("outer", "inner", "part"));
+  EXPECT_EQ(policy.MakeRoom("new", {"other", "outer"}, At(1)).outcome, Outcome::kNotNow);
+  policy.Pin("inner");
+  EXPECT_EQ(policy.MakeRoom("new", {"other"}, At(1)).outcome, Outcome::kNotNow);
+  // Nothing goes for an ensemble that it needs.
+  EXPECT_EQ(policy.MakeRoom("outer", {"other", "new"}, At(1)).outcome, Outcome::kNotNow);
+}
+
 TEST(EvictionPolicy, KeepsAModelForItsMinimumStay) {
   EvictionPolicy policy(With({.min_stay = seconds(10)}));
   Load(policy, "a", {80}, 0);
@@ -270,6 +290,22 @@ TEST(EvictionPolicy, PlansAreSoundForRandomModels) {
         fixed.insert(name);
       }
     }
+    // Some are ensembles of models before them.
+    std::map<std::string, std::set<std::string>> parts;
+    for (const auto& [name, bytes] : sizes) {
+      if (below(4) > 0) continue;
+      std::set<std::string> inner;
+      for (const auto& [part, part_bytes] : sizes) {
+        if (part == name) break;
+        if (below(3) > 0) continue;
+        inner.insert(part);
+        if (parts.contains(part)) inner.insert(parts[part].begin(), parts[part].end());
+      }
+      policy.NoteParts(name, parts[name] = inner);
+    }
+    for (const auto& [name, inner] : parts) {
+      if (fixed.contains(name)) fixed.insert(inner.begin(), inner.end());
+    }
     Load(policy, "new", {below(140), below(140)}, 4);
     sizes["new"] = *policy.KnownBytes("new");
     const auto fits_without = [&](const std::set<std::string>& gone, bool only_fixed = false) {
@@ -299,7 +335,13 @@ TEST(EvictionPolicy, PlansAreSoundForRandomModels) {
     std::set<std::string> victims(plan.victims.begin(), plan.victims.end());
     // What goes in any case is as much as can, if it does not suffice, and otherwise the same.
     const std::vector<std::string> excess = policy.FindExcess("new", busy, At(4));
-    for (const std::string& name : excess) ASSERT_FALSE(fixed.contains(name)) << round;
+    std::set<std::string> left;
+    for (const auto& [name, bytes] : sizes) left.insert(name);
+    for (const std::string& name : excess) {
+      ASSERT_FALSE(fixed.contains(name)) << round;
+      left.erase(name);
+      for (const std::string& holder : left) ASSERT_FALSE(parts[holder].contains(name)) << round;
+    }
     if (plan.outcome == Outcome::kFits) {
       ASSERT_EQ(excess, plan.victims) << round;
     } else {
@@ -312,6 +354,10 @@ TEST(EvictionPolicy, PlansAreSoundForRandomModels) {
       ASSERT_FALSE(fixed.contains(victim)) << round;
       std::set<std::string> fewer = victims;
       fewer.erase(victim);
+      const std::set<std::string>& inner = parts[victim];
+      if (std::ranges::any_of(fewer, [&](const auto& name) { return inner.contains(name); })) {
+        continue;
+      }
       ASSERT_FALSE(fits_without(fewer)) << round << " needs " << victim << " not";
     }
   }

@@ -39,7 +39,7 @@ std::set<std::string> ModelUse::Update(const ModelActivities& activities, Evicti
       policy.NoteBusy(name, now);
       busy.insert(name);
     }
-    busy.insert(activity.parts.begin(), activity.parts.end());
+    policy.NoteParts(name, activity.parts);
     const bool has_busy_part = std::ranges::any_of(activity.parts, [&](const std::string& part) {
       const auto found = activities.find(part);
       return found != activities.end() && found->second.is_busy;

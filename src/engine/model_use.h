@@ -20,9 +20,9 @@ class ModelUse {
   // `name` was loaded, or a load has changed nothing. The policy knows of `counted` requests for it
   // that will be in its statistics.
   void NoteLoaded(const std::string& name, uint64_t counted) { seen_[name].ahead = counted; }
-  // Tells `policy` what is new; returns the models that must stay: those in use, and what a loaded
-  // ensemble needs. Models that are loaded although nobody has told the policy have come with
-  // others that failed or have gone since; they share the memory `unclaimed`.
+  // Tells `policy` what is new; returns the models in use, and the ensembles with such parts.
+  // Models that are loaded although nobody has told the policy have come with others that failed or
+  // have gone since; they share the memory `unclaimed`.
   std::set<std::string> Update(const ModelActivities& activities, EvictionPolicy& policy,
                                base::TimePoint now, const MemoryBytes& unclaimed = {});
 

@@ -76,10 +76,17 @@ TEST_F(ModelUseTest, NotesWhatIsInUseAndWhatIsGone) {
 }
 
 TEST_F(ModelUseTest, KeepsAnEnsembleAndItsPartsTogether) {
+  Load("e");
+  Load("p");
   const ModelActivities quiet = {{"e", {.parts = {"p"}}}, {"p", {}}};
-  EXPECT_THAT(use_.Update(quiet, policy_, At(1)), ElementsAre("p"));
+  EXPECT_THAT(use_.Update(quiet, policy_, At(1)), IsEmpty());
+  EXPECT_TRUE(policy_.IsHeld("p"));
   const ModelActivities busy = {{"e", {.parts = {"p"}}}, {"p", {.is_busy = true}}};
   EXPECT_THAT(use_.Update(busy, policy_, At(1)), ElementsAre("e", "p"));
+  // In time both go, first the ensemble.
+  EXPECT_THAT(policy_.FindIdle({}, At(11)), ElementsAre("e"));
+  policy_.NoteUnloaded("e");
+  EXPECT_THAT(policy_.FindIdle({}, At(11)), ElementsAre("p"));
 }
 
 TEST_F(ModelUseTest, TakesOverModelsThatAreLoadedAlthoughNobodyHasToldThePolicy) {

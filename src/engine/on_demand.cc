@@ -386,7 +386,12 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
 bool OnDemand::Evict(const std::vector<std::string>& victims, uint64_t OnDemandCounts::* counter) {
   bool all_went = true;
   for (const std::string& victim : victims) {
-    if (!host_.UnloadIdle(victim)) {
+    bool is_held = false;
+    {
+      base::MutexLock lock(mutex_);
+      is_held = policy_.IsHeld(victim);  // by an ensemble that should have gone before it
+    }
+    if (is_held || !host_.UnloadIdle(victim)) {
       all_went = false;
       continue;
     }

@@ -18,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AnyOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -353,6 +354,19 @@ TEST_F(OnDemandTest, KeepsThePartsOfAnEnsemble) {
   // The part is the oldest, but what is unloaded is the ensemble.
   host_.WaitUntilUnloaded("ensemble");
   EXPECT_THAT(host_.Loaded(), ElementsAre("other", "part"));
+}
+
+TEST_F(OnDemandTest, UnloadsAnEnsembleForTheMemoryOfPartsThatWereLoadedBeforeIt) {
+  for (const char* name : {"a", "b", "other"}) host_.Add(name, 40);
+  host_.Add("ensemble", 0);
+  host_.SetParts("ensemble", {"a", "b"});
+  Start();
+  // So that it is known what it needs, and room is made before.
+  EXPECT_EQ(Use("other"), "OK");
+  EXPECT_EQ(demand_->Unload("other", false).ToString(), "OK");
+  for (const char* name : {"a", "b", "ensemble"}) EXPECT_EQ(Use(name), "OK");
+  EXPECT_EQ(Use("other"), "OK");
+  EXPECT_THAT(host_.Loaded(), AnyOf(ElementsAre("a", "other"), ElementsAre("b", "other")));
 }
 
 TEST_F(OnDemandTest, LoadsAgainWhatWasUnloadedExplicitly) {
