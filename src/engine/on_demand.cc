@@ -2,6 +2,7 @@
 #include "engine/on_demand.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -38,15 +39,6 @@ EvictionOptions PolicyOf(const OnDemandOptions& options, size_t kinds) {
 
 double Seconds(base::TimePoint from, base::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-// Adds to `bytes` what more is in use than before, or takes off what is less.
-MemoryBytes Changed(MemoryBytes bytes, const MemoryBytes& before, const MemoryBytes& after) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] += after[i];
-    bytes[i] -= std::min(bytes[i], before[i]);
-  }
-  return bytes;
 }
 
 base::Status Stopping() { return base::UnavailableError("Server exiting"); }
@@ -91,12 +83,8 @@ void OnDemand::Refresh() {
     policy_.RetainOnly(*names);
     known_ = {names->begin(), names->end()};
   }
-  // Otherwise a failed load would be told of for ever.
-  for (const std::string& name : gone) {
-    if (const base::Status status = host_.Unload(name, /*with_parts=*/false); !status.ok()) {
-      NEREID_VLOG(1, "model '{}' is not forgotten: {}", name, status.message());
-    }
-  }
+  // Otherwise a failed load would be told of for ever. Only a server that stops refuses.
+  for (const std::string& name : gone) static_cast<void>(host_.Unload(name, false));
 }
 
 bool OnDemand::IsKnown(std::string_view name) const {
@@ -134,7 +122,7 @@ void OnDemand::Await(std::string_view name, std::string_view version, Waiter don
     } else if (counts_.waiting >= options_.most_waiting) {
       refusal = TooManyWait(name, options_.most_waiting);
     } else {
-      Pending& pending = QueueLocked(std::string(name));
+      PendingModel& pending = QueueLocked(std::string(name));
       pending.waiting.push_back({std::string(version), now, std::move(done)});
       ++counts_.waiting;
       if (counts_.waiting == 1) {
@@ -148,25 +136,25 @@ void OnDemand::Await(std::string_view name, std::string_view version, Waiter don
   done(std::move(refusal));
 }
 
-OnDemand::Pending& OnDemand::QueueLocked(const std::string& name) {
+PendingModel& OnDemand::QueueLocked(const std::string& name) {
   const auto [place, is_new] = pending_.try_emplace(name);
   if (is_new) queue_.push_back(name);
   changed_.NotifyAll();
   return place->second;
 }
 
-void OnDemand::NoteWaitLocked(const Waiting& waiting, base::TimePoint now) {
+void OnDemand::NoteWaitLocked(const WaitingRequest& waiting, base::TimePoint now) {
   --counts_.waiting;
   ++counts_.waits;
   counts_.wait_seconds += Seconds(waiting.since, now);
 }
 
-OnDemand::Answers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
-  Answers answers;
+DemandAnswers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
+  DemandAnswers answers;
   const auto pending = pending_.find(name);
   if (pending == pending_.end()) return answers;
   const base::TimePoint now = Now();
-  for (Waiting& waiting : pending->second.waiting) {
+  for (WaitingRequest& waiting : pending->second.waiting) {
     NoteWaitLocked(waiting, now);
     answers.push_back({name, std::move(waiting.version), status, std::move(waiting.done)});
   }
@@ -174,24 +162,24 @@ OnDemand::Answers OnDemand::TakeWaitingLocked(const std::string& name, const bas
   return answers;
 }
 
-void OnDemand::TellLocked(Order& order, const base::Status& status) {
+void OnDemand::TellLocked(DemandOrder& order, const base::Status& status) {
   order.status = status;
   order.is_done = true;
   changed_.NotifyAll();
 }
 
-OnDemand::Answers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
-  Answers answers = TakeWaitingLocked(name, status);
+DemandAnswers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
+  DemandAnswers answers = TakeWaitingLocked(name, status);
   if (const auto pending = pending_.find(name); pending != pending_.end()) {
-    for (Order* const order : pending->second.orders) TellLocked(*order, status);
+    for (DemandOrder* const order : pending->second.orders) TellLocked(*order, status);
     pending_.erase(pending);
     std::erase(queue_, name);
   }
   return answers;
 }
 
-void OnDemand::Post(Answers answers) {
-  for (Answer& answer : answers) {
+void OnDemand::Post(DemandAnswers answers) {
+  for (DemandAnswer& answer : answers) {
     auto found = std::make_unique<base::Result<core::ModelHandle>>(
         answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status);
     answers_.Post([done = std::move(answer.done), found = std::move(found)]() mutable {
@@ -201,14 +189,14 @@ void OnDemand::Post(Answers answers) {
 }
 
 void OnDemand::OnTimer() {
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     const base::TimePoint now = Now();
     base::TimePoint next = base::TimePoint::max();
     for (auto& [name, pending] : pending_) {
       // The oldest are in front.
-      std::list<Waiting>& waiting = pending.waiting;
+      std::list<WaitingRequest>& waiting = pending.waiting;
       while (!waiting.empty() && now - waiting.front().since >= options_.load_wait) {
         NoteWaitLocked(waiting.front(), now);
         ++counts_.timeouts;
@@ -225,7 +213,7 @@ void OnDemand::OnTimer() {
   Post(std::move(answers));
 }
 
-base::Status OnDemand::TimeoutLocked(const std::string& name, const Pending& pending,
+base::Status OnDemand::TimeoutLocked(const std::string& name, const PendingModel& pending,
                                      base::TimePoint now) const {
   const base::nanoseconds waited = now - pending.waiting.front().since;
   if (pending.is_blocked) return NoRoomYet(name, Kind(pending.lacking), waited, options_.min_stay);
@@ -242,7 +230,7 @@ base::Status OnDemand::NeverFitsLocked(const std::string& name, size_t kind) con
 // --- Explicit operations ---
 
 base::Status OnDemand::Load(const std::string& name, const service::LoadOptions& options) {
-  Order order{.options = &options};
+  DemandOrder order{.options = &options};
   base::MutexLock lock(mutex_);
   if (is_stopping_) return Stopping();
   failures_.Forget(name);
@@ -272,13 +260,13 @@ base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
 }
 
 bool OnDemand::Stop(base::TimePoint deadline) {
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     is_stopping_ = true;
     while (!queue_.empty()) {
-      const std::string name = queue_.front();
-      for (Answer& answer : FinishLocked(name, Stopping())) answers.push_back(std::move(answer));
+      DemandAnswers some = FinishLocked(std::string(queue_.front()), Stopping());
+      std::ranges::move(some, std::back_inserter(answers));
     }
     changed_.NotifyAll();
   }
@@ -347,7 +335,7 @@ bool OnDemand::ServeQueue() {
 }
 
 OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
-  Answers answers;
+  DemandAnswers answers;
   for (int i = 0; i < kMostPlans; ++i) {
     const std::set<std::string> busy = Observe();
     const auto is_loaded = static_cast<bool>(host_.FindAny(name));
@@ -403,7 +391,7 @@ bool OnDemand::Evict(const std::vector<std::string>& victims, uint64_t OnDemandC
 }
 
 void OnDemand::LoadNow(const std::string& name) {
-  Order* order = nullptr;
+  DemandOrder* order = nullptr;
   {
     base::MutexLock lock(mutex_);
     const auto pending = pending_.find(name);
@@ -411,37 +399,26 @@ void OnDemand::LoadNow(const std::string& name) {
     pending->second.is_loading = true;
     pending->second.loading_since = Now();
     // Another order may come with other options, and is carried out by a load of its own.
-    std::deque<Order*>& orders = pending->second.orders;
+    std::deque<DemandOrder*>& orders = pending->second.orders;
     if (!orders.empty()) {
       order = orders.front();
       orders.pop_front();
     }
   }
   const service::LoadOptions options = order == nullptr ? service::LoadOptions() : *order->options;
-  LoadCost cost{};
-  // A version that is torn down meanwhile would make the model look smaller than it is, and one
-  // that was replaced and still there, larger.
-  cost.is_exact = host_.AwaitTeardown(name);
-  cost.before = host_.MeasureMemory();
-  const base::TimePoint start = Now();
-  const base::Status status = host_.Load(name, options);
-  cost.took = Now() - start;
-  cost.is_exact = host_.AwaitTeardown(name) && cost.is_exact;
-  cost.after = host_.MeasureMemory();
-  const base::Status told = Settle(name, status, cost);
-  if (status.ok() && !told.ok()) {
+  const MeasuredLoad load = LoadMeasured(host_, name, options);
+  const base::Status told = Settle(name, load);
+  if (load.status.ok() && !told.ok()) {
     NEREID_LOG(kWarning, "{}", told.message());
     // Requests may have found it meanwhile. They end; later ones are refused.
-    if (const base::Status unloaded = Unload(name, /*with_parts=*/true); !unloaded.ok()) {
-      NEREID_VLOG(1, "model '{}' is not unloaded: {}", name, unloaded.message());
-    }
+    static_cast<void>(Unload(name, /*with_parts=*/true));
   }
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     const bool is_own = options.config.has_value() || !options.files.empty();
     if (is_own && told.ok()) policy_.PinWhileLoaded(name);
-    if (order != nullptr) TellLocked(*order, status.ok() ? told : status);
+    if (order != nullptr) TellLocked(*order, load.status.ok() ? told : load.status);
     answers = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);
     if (pending != pending_.end()) {
@@ -453,32 +430,24 @@ void OnDemand::LoadNow(const std::string& name) {
   Tidy(name);
 }
 
-MemoryBytes OnDemand::BytesLocked(const std::string& name, const LoadCost& cost) const {
-  const std::optional<MemoryBytes> known = policy_.KnownBytes(name);
-  if (known && !cost.is_exact) return *known;
-  // A model that was replaced takes what it took before, and what it has grown by.
-  const MemoryBytes base = policy_.IsLoaded(name) ? *known : MemoryBytes(kinds_.size());
-  return Changed(base, cost.before, cost.after);
-}
-
-base::Status OnDemand::Settle(const std::string& name, const base::Status& status,
-                              const LoadCost& cost) {
+base::Status OnDemand::Settle(const std::string& name, const MeasuredLoad& load) {
   // Of an ensemble that failed, some parts may be loaded.
-  if (!status.ok()) Observe(Changed(MemoryBytes(kinds_.size()), cost.before, cost.after));
+  if (!load.status.ok()) Observe(load.Grown());
   uint64_t waiting = 0;
   {
     base::MutexLock lock(mutex_);
     const base::TimePoint now = Now();
-    counts_.load_seconds += std::chrono::duration<double>(cost.took).count();
-    if (!status.ok()) {
+    counts_.load_seconds += std::chrono::duration<double>(load.took).count();
+    if (!load.status.ok()) {
       ++counts_.failed_loads;
-      base::Status told = LoadFailed(name, status);
+      base::Status told = LoadFailed(name, load.status);
       return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
     }
     ++counts_.loads;
     failures_.Forget(name);
     known_.insert(name);
-    policy_.NoteLoaded(name, BytesLocked(name, cost), cost.took, now);
+    policy_.NoteLoaded(name, load.BytesOf(policy_.KnownBytes(name), policy_.IsLoaded(name)),
+                       load.took, now);
     // The requests that wait will be in the statistics, too.
     const auto pending = pending_.find(name);
     if (pending != pending_.end()) waiting = pending->second.waiting.size();
