@@ -11,8 +11,10 @@ namespace {
 // How long the memory of a model that nobody uses may take to be free. After that, the next load
 // goes ahead all the same.
 constexpr std::chrono::seconds kLongestTeardown{30};
+// The same for versions that may have requests, which take as long as they like.
+constexpr std::chrono::seconds kLongestUse{5};
 
-base::TimePoint TeardownDeadline() { return std::chrono::steady_clock::now() + kLongestTeardown; }
+base::TimePoint After(std::chrono::seconds time) { return std::chrono::steady_clock::now() + time; }
 
 }  // namespace
 
@@ -33,18 +35,19 @@ base::Status EngineDemandHost::Unload(const std::string& name, bool with_parts) 
 }
 
 bool EngineDemandHost::UnloadIdle(const std::string& name) {
-  const std::set<ModelId> ids = control_.UnloadedWith(name);
-  if (!life_cycle_.HoldIdle(ids)) return false;
-  if (const base::Status status = control_.Unload(name, /*with_parts=*/true); !status.ok()) {
-    NEREID_VLOG(1, "model '{}' is not unloaded: {}", name, status.message());
-    life_cycle_.LetGo(ids);
-    return false;
-  }
-  if (!life_cycle_.WaitUntilGone(ids, TeardownDeadline())) {
+  const std::set<ModelId> ids = control_.UnloadIdle(name);
+  if (ids.empty()) return false;
+  if (!life_cycle_.WaitUntilGone(ids, After(kLongestTeardown))) {
     NEREID_LOG(kWarning, "the memory of model '{}' is not free {} s after its last request", name,
                kLongestTeardown.count());
   }
   return true;
+}
+
+bool EngineDemandHost::AwaitTeardown(const std::string& name) {
+  std::set<ModelId> ids = {{std::string(), name}};
+  for (const std::string& part : control_.PartsOf(name)) ids.insert({std::string(), part});
+  return life_cycle_.WaitUntilGone(ids, After(kLongestUse));
 }
 
 base::Result<core::ModelHandle> EngineDemandHost::Find(std::string_view name,
@@ -62,7 +65,7 @@ ModelActivities EngineDemandHost::Observe() {
     const core::ModelHandle pin(model);
     activity.is_busy |= model.pin_count() > 1 || model.scheduler().SequenceCount() > 0;
     const core::StatisticsSnapshot statistics = model.statistics().Read();
-    activity.requests += statistics.success.count + statistics.fail.count;
+    activity.requests[model.version()] = statistics.success.count + statistics.fail.count;
   }
   for (auto& [name, activity] : activities) activity.parts = control_.PartsOf(name);
   return activities;

@@ -24,7 +24,8 @@ namespace nereid::engine {
 
 // What a loaded model does. A value type.
 struct ModelActivity {
-  uint64_t requests = 0;        // that have ended since it was loaded
+  // Of each version, the requests that have ended since it was loaded.
+  std::map<int64_t, uint64_t> requests;
   bool is_busy = false;         // with requests or sequences
   std::set<std::string> parts;  // of an ensemble: the models that it needs
 };
@@ -40,10 +41,16 @@ class DemandHost {
   virtual base::Status Load(const std::string& name, const service::LoadOptions& options) = 0;
   virtual base::Status Unload(const std::string& name, bool with_parts) = 0;
   // Unloads the model, and the parts of an ensemble that no other model needs, and waits until
-  // their memory is free. Returns false, without a change, if any of them is busy.
+  // their memory is free. Returns false, without a change, if any of them is busy or the model is
+  // not loaded.
   virtual bool UnloadIdle(const std::string& name) = 0;
+  // Waits, for a limited time, until the memory of unloaded and replaced versions of the model and
+  // its parts is free; returns whether it is.
+  virtual bool AwaitTeardown(const std::string& name) = 0;
   // Pins a version that is ready. Does not block.
   virtual base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) = 0;
+  // Pins any version that is ready; empty if the model is not loaded. Does not block.
+  virtual core::ModelHandle FindAny(std::string_view name) = 0;
   // Returns all models that are loaded.
   virtual ModelActivities Observe() = 0;
   // The kinds of memory that models may take: "CPU" first, then "GPU 0" and so on.
@@ -64,7 +71,9 @@ class EngineDemandHost final : public DemandHost {
   base::Status Load(const std::string& name, const service::LoadOptions& options) override;
   base::Status Unload(const std::string& name, bool with_parts) override;
   bool UnloadIdle(const std::string& name) override;
+  bool AwaitTeardown(const std::string& name) override;
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override;
+  core::ModelHandle FindAny(std::string_view name) override { return life_cycle_.FindAny(name); }
   ModelActivities Observe() override;
   std::vector<std::string> MemoryKinds() override { return meter_.kinds(); }
   MemoryBytes MeasureMemory() override { return meter_.Measure(); }

@@ -382,7 +382,7 @@ base::Status Engine::ChangeTraffic(std::string_view name, const service::Traffic
 }
 
 bool Engine::IsAbsent(std::string_view name) {
-  return LoadsOnDemand(name) && !FindModel(name, {}).ok();
+  return LoadsOnDemand(name) && !life_cycle_.FindAny(name);
 }
 
 bool Engine::LoadsOnDemand(std::string_view name) {

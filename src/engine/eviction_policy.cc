@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -48,18 +49,32 @@ void EvictionPolicy::NoteBusy(const std::string& name, base::TimePoint now) {
 
 void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& bytes,
                                 std::chrono::nanoseconds took, base::TimePoint now) {
-  NoteUnloaded(name);
+  const bool is_replaced = IsLoaded(name);
   Entry& entry = entries_[name];
+  if (is_replaced) TakeFrom(used_, entry.bytes);
   entry.bytes.resize(used_.size());
   for (size_t i = 0; i < used_.size(); ++i) {
     const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
-    const uint64_t before = entry.has_bytes ? entry.bytes[i] : measured;
+    const uint64_t before = entry.has_bytes && !is_replaced ? entry.bytes[i] : measured;
     // Rounded up, so that sums of many models are not less than what these take.
     entry.bytes[i] = std::midpoint(std::max(before, measured), std::min(before, measured));
-    used_[i] += entry.bytes[i];
   }
   entry.has_bytes = true;
   entry.duration = entry.duration.count() == 0 ? took : (entry.duration + took) / 2;
+  SetLoaded(name, entry, now);
+}
+
+void EvictionPolicy::NoteFound(const std::string& name, const MemoryBytes& guess,
+                               base::TimePoint now) {
+  Entry& entry = entries_[name];
+  if (entry.is_loaded) return;
+  if (!entry.has_bytes) entry.bytes = guess;
+  entry.bytes.resize(used_.size());
+  SetLoaded(name, entry, now);
+}
+
+void EvictionPolicy::SetLoaded(const std::string& name, Entry& entry, base::TimePoint now) {
+  for (size_t i = 0; i < used_.size(); ++i) used_[i] += entry.bytes[i];
   entry.is_loaded = true;
   entry.loaded_at = now;
   entry.last_use = std::max(entry.last_use, now);
@@ -70,6 +85,8 @@ void EvictionPolicy::NoteUnloaded(const std::string& name) {
   const auto found = entries_.find(name);
   if (found == entries_.end() || !found->second.is_loaded) return;
   found->second.is_loaded = false;
+  found->second.is_pinned_now = false;
+  found->second.parts.clear();
   TakeFrom(used_, found->second.bytes);
   loaded_.erase(name);
 }
@@ -79,13 +96,16 @@ void EvictionPolicy::ForgetBytes(const std::string& name) {
   if (found != entries_.end() && !found->second.is_loaded) found->second.has_bytes = false;
 }
 
-void EvictionPolicy::SetPinned(const std::string& name, bool is_pinned) {
-  entries_[name].is_pinned = is_pinned;
+void EvictionPolicy::PinWhileLoaded(const std::string& name) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) {
+    found->second->is_pinned_now = true;
+  }
 }
 
-void EvictionPolicy::Remove(const std::string& name) {
-  const auto found = entries_.find(name);
-  if (found != entries_.end() && !found->second.is_loaded) entries_.erase(found);
+void EvictionPolicy::RetainOnly(const std::set<std::string>& names) {
+  std::erase_if(entries_, [&](const auto& entry) {
+    return !entry.second.is_loaded && !entry.second.is_pinned && !names.contains(entry.first);
+  });
 }
 
 MemoryBytes EvictionPolicy::Missing(const MemoryBytes& needed, const MemoryBytes& present) const {
@@ -112,37 +132,101 @@ double EvictionPolicy::Worth(const Entry& entry, base::TimePoint now) const {
 
 bool EvictionPolicy::MayGo(const std::string& name, const Entry& entry,
                            const std::set<std::string>& busy, base::TimePoint now) const {
-  return entry.is_loaded && !entry.is_pinned && now - entry.loaded_at >= options_.min_stay &&
+  return entry.is_loaded && !Stays(entry) && now - entry.loaded_at >= options_.min_stay &&
          !busy.contains(name);
+}
+
+std::set<std::string> EvictionPolicy::Held() const {
+  std::set<std::string> held;
+  for (const auto& [name, entry] : loaded_) held.insert(entry->parts.begin(), entry->parts.end());
+  return held;
+}
+
+bool EvictionPolicy::IsHeld(const std::string& name) const {
+  return std::ranges::any_of(
+      loaded_, [&](const LoadedEntry& loaded) { return loaded.second->parts.contains(name); });
+}
+
+std::optional<std::vector<std::string>> EvictionPolicy::HoldersOf(const std::string& name,
+                                                                  const std::set<std::string>& busy,
+                                                                  base::TimePoint now) const {
+  std::vector<std::string> holders;
+  for (const auto& [holder, entry] : loaded_) {
+    if (!entry->parts.contains(name)) continue;
+    if (!MayGo(holder, *entry, busy, now)) return std::nullopt;
+    holders.push_back(holder);
+  }
+  // An ensemble has the parts of its inner ones, too.
+  std::ranges::stable_sort(holders, std::greater<>(), [this](const std::string& holder) {
+    return loaded_.at(holder)->parts.size();
+  });
+  return holders;
+}
+
+std::vector<const EvictionPolicy::LoadedEntry*> EvictionPolicy::Candidates(
+    const std::string& name, const std::set<std::string>& busy, base::TimePoint now) const {
+  std::vector<std::pair<double, const LoadedEntry*>> ranked;
+  for (const LoadedEntry& loaded : loaded_) {
+    if (loaded.first == name || !MayGo(loaded.first, *loaded.second, busy, now)) continue;
+    ranked.emplace_back(Worth(*loaded.second, now), &loaded);
+  }
+  // Among models of the same worth, the one goes that has not been used for longest.
+  std::ranges::sort(ranked, [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second->second->last_use) <
+           std::pair(b.first, b.second->second->last_use);
+  });
+  std::vector<const LoadedEntry*> candidates;
+  for (const auto& [worth, loaded] : ranked) candidates.push_back(loaded);
+  return candidates;
 }
 
 MemoryBytes EvictionPolicy::Choose(const std::string& name, MemoryBytes missing,
                                    const std::set<std::string>& busy, base::TimePoint now,
                                    RoomPlan& plan) const {
-  using Candidate = std::pair<double, const std::pair<const std::string, Entry*>*>;
-  std::vector<Candidate> candidates;
-  for (const auto& loaded : loaded_) {
-    if (loaded.first == name || !MayGo(loaded.first, *loaded.second, busy, now)) continue;
-    candidates.emplace_back(Worth(*loaded.second, now), &loaded);
-  }
-  // Among models of the same worth, the one goes that has not been used for longest.
-  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.first, a.second->second->last_use) <
-           std::pair(b.first, b.second->second->last_use);
-  });
-  for (const auto& [worth, candidate] : candidates) {
-    if (IsNothing(missing)) break;
+  std::set<std::string> chosen = {name};
+  const auto choose = [&](const std::string& victim) {
+    if (chosen.insert(victim).second) plan.victims.push_back(victim);
+  };
+  const std::set<std::string> all_held = Held();
+  std::vector<const LoadedEntry*> held;
+  for (const LoadedEntry* const candidate : Candidates(name, busy, now)) {
+    if (IsNothing(missing)) return missing;
+    if (all_held.contains(candidate->first)) {
+      held.push_back(candidate);
+      continue;
+    }
     MemoryBytes left = missing;
     TakeFrom(left, candidate->second->bytes);
     if (left == missing) continue;  // would make no room where it is needed
     missing = std::move(left);
-    plan.victims.push_back(candidate->first);
+    choose(candidate->first);
+  }
+  // Only if that does not suffice, ensembles go for what they need.
+  for (const LoadedEntry* const candidate : held) {
+    if (IsNothing(missing)) return missing;
+    if (chosen.contains(candidate->first)) continue;  // an ensemble, for what it needs
+    const auto holders = HoldersOf(candidate->first, busy, now);
+    if (!holders || std::ranges::find(*holders, name) != holders->end()) continue;
+    MemoryBytes left = missing;
+    TakeFrom(left, candidate->second->bytes);
+    if (left == missing) continue;
+    for (const std::string& holder : *holders) {
+      // One that is itself held has its own holders among these.
+      if (!chosen.contains(holder)) TakeFrom(left, loaded_.at(holder)->bytes);
+      choose(holder);
+    }
+    missing = std::move(left);
+    choose(candidate->first);
   }
   return missing;
 }
 
 void EvictionPolicy::Spare(const MemoryBytes& missing, RoomPlan& plan) const {
   for (size_t i = plan.victims.size(); i-- > 0;) {
+    const std::set<std::string>& parts = entries_.at(plan.victims[i]).parts;
+    const bool is_holder = std::ranges::any_of(
+        plan.victims, [&](const std::string& victim) { return parts.contains(victim); });
+    if (is_holder) continue;
     MemoryBytes left = missing;
     for (size_t j = 0; j < plan.victims.size(); ++j) {
       if (j != i) TakeFrom(left, entries_.at(plan.victims[j]).bytes);
@@ -151,23 +235,27 @@ void EvictionPolicy::Spare(const MemoryBytes& missing, RoomPlan& plan) const {
   }
 }
 
+void EvictionPolicy::NoteParts(const std::string& name, const std::set<std::string>& parts) {
+  if (const auto found = loaded_.find(name); found != loaded_.end()) found->second->parts = parts;
+}
+
 RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::string>& busy,
                                   base::TimePoint now) const {
   RoomPlan plan;
   const auto known = entries_.find(name);
   const bool is_loaded = known != entries_.end() && known->second.is_loaded;
-  const bool has_bytes = known != entries_.end() && known->second.has_bytes;
-  const MemoryBytes own = has_bytes ? known->second.bytes : MemoryBytes(used_.size());
+  const MemoryBytes own = KnownBytes(name).value_or(MemoryBytes(used_.size()));
   MemoryBytes others = used_;
   if (is_loaded) TakeFrom(others, own);
   const MemoryBytes missing = Missing(own, others);
   if (IsNothing(missing)) return plan;
+  plan.lacking = FirstOf(missing);
   MemoryBytes fixed(used_.size());
   base::TimePoint oldest;
   for (const auto& [other, entry] : loaded_) {
     if (other == name) continue;
-    for (size_t i = 0; entry->is_pinned && i < fixed.size(); ++i) fixed[i] += entry->bytes[i];
-    if (entry->is_pinned || busy.contains(other)) continue;
+    for (size_t i = 0; Stays(*entry) && i < fixed.size(); ++i) fixed[i] += entry->bytes[i];
+    if (Stays(*entry) || busy.contains(other)) continue;
     oldest = std::max(oldest, entry->loaded_at + options_.min_stay);
   }
   if (const MemoryBytes never = Missing(own, fixed); !IsNothing(never)) {
@@ -182,12 +270,24 @@ RoomPlan EvictionPolicy::MakeRoom(const std::string& name, const std::set<std::s
   return plan;
 }
 
+std::vector<std::string> EvictionPolicy::FindExcess(const std::string& newest,
+                                                    const std::set<std::string>& busy,
+                                                    base::TimePoint now) const {
+  RoomPlan plan;
+  MemoryBytes missing = Missing(used_, MemoryBytes(used_.size()));
+  TakeFrom(missing, Choose(newest, missing, busy, now, plan));
+  Spare(missing, plan);
+  return plan.victims;
+}
+
 std::vector<std::string> EvictionPolicy::FindIdle(const std::set<std::string>& busy,
                                                   base::TimePoint now) const {
   std::vector<std::string> idle;
   if (options_.idle_limit.count() == 0) return idle;
+  const std::set<std::string> held = Held();
   for (const auto& [name, entry] : loaded_) {
-    if (MayGo(name, *entry, busy, now) && now - entry->last_use >= options_.idle_limit) {
+    if (MayGo(name, *entry, busy, now) && !held.contains(name) &&
+        now - entry->last_use >= options_.idle_limit) {
       idle.push_back(name);
     }
   }
@@ -201,7 +301,7 @@ bool EvictionPolicy::IsLoaded(const std::string& name) const {
 
 bool EvictionPolicy::IsPinned(const std::string& name) const {
   const auto found = entries_.find(name);
-  return found != entries_.end() && found->second.is_pinned;
+  return found != entries_.end() && Stays(found->second);
 }
 
 std::vector<std::string> EvictionPolicy::Loaded() const {
@@ -212,8 +312,9 @@ std::vector<std::string> EvictionPolicy::Loaded() const {
 
 std::optional<MemoryBytes> EvictionPolicy::KnownBytes(const std::string& name) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end() || !found->second.has_bytes) return std::nullopt;
-  return found->second.bytes;
+  if (found == entries_.end()) return std::nullopt;
+  const Entry& entry = found->second;
+  return entry.has_bytes || entry.is_loaded ? std::optional(entry.bytes) : std::nullopt;
 }
 
 std::chrono::nanoseconds EvictionPolicy::KnownDuration(const std::string& name) const {

@@ -2,6 +2,7 @@
 // Log texts follow Triton's core/src/model_repository_manager/model_lifecycle.cc.
 #include "engine/life_cycle.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -24,6 +25,24 @@ base::Result<core::ModelHandle> FindInCurrent(const Published<ModelTable>& table
   }
 }
 
+// Orders versions so that ensembles come before the models of their steps.
+std::vector<LoadedVersion*> OuterFirst(std::vector<LoadedVersion*> versions) {
+  std::vector<LoadedVersion*> ordered;
+  while (!versions.empty()) {
+    std::set<ModelId> needed;
+    for (const LoadedVersion* version : versions) {
+      needed.insert(version->steps.begin(), version->steps.end());
+    }
+    const auto inner = std::ranges::stable_partition(
+        versions, [&](const LoadedVersion* version) { return !needed.contains(version->id); });
+    // Versions that were loaded at different times may have been made for each other in a circle.
+    const auto end = inner.begin() == versions.begin() ? versions.end() : inner.begin();
+    ordered.insert(ordered.end(), versions.begin(), end);
+    versions.erase(versions.begin(), end);
+  }
+  return ordered;
+}
+
 }  // namespace
 
 LifeCycle::LifeCycle(const ModelFactory& factory, LifeCycleOptions options)
@@ -39,6 +58,14 @@ LifeCycle::LifeCycle(const ModelFactory& factory, LifeCycleOptions options)
 base::Result<core::ModelHandle> LifeCycle::Find(std::string_view name,
                                                 std::string_view version) const {
   return FindInCurrent(table_, [&](const ModelTable& table) { return table.Find(name, version); });
+}
+
+core::ModelHandle LifeCycle::FindAny(std::string_view name) const {
+  if (auto found = Find(name, {}); found.ok()) return *std::move(found);
+  for (const int64_t version : Table().ReadyVersions(name)) {
+    if (auto found = Find(name, std::to_string(version)); found.ok()) return *std::move(found);
+  }
+  return {};
 }
 
 base::Result<core::ModelHandle> LifeCycle::FindForStep(std::string_view id_text,
@@ -350,7 +377,7 @@ void LifeCycle::TakeLocked(const VersionKey& key, LoadedVersions& retired) {
   loaded_.erase(found);
 }
 
-void LifeCycle::Unload(const std::set<ModelId>& ids) {
+void LifeCycle::Unload(const std::set<ModelId>& ids, Rules rules) {
   LoadedVersions retired;
   {
     base::MutexLock lock(mutex_);
@@ -361,7 +388,8 @@ void LifeCycle::Unload(const std::set<ModelId>& ids) {
         failures_.Forget({id, version});
       }
       failures_.Forget({id, FailureHistory::kNoVersion});
-      if (states_.Find(id) != nullptr) states_.SetTraffic(id, nullptr);
+      const bool has_rules = states_.Find(id) != nullptr && states_.Find(id)->traffic != nullptr;
+      if (has_rules && rules == Rules::kForgotten) states_.SetTraffic(id, nullptr);
     }
     teardown_.Expect(retired);
     PublishLocked(ids);
@@ -386,16 +414,20 @@ void LifeCycle::TellUnloading(const LoadedVersions& versions) {
 void LifeCycle::OnGone(const ModelId& id, const core::Model& model) {
   base::MutexLock lock(mutex_);
   if (states_.SetGone({id, model.version()}, model)) PublishLocked({id});
-  gone_.NotifyAll();
 }
 
 bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   base::MutexLock lock(mutex_);
+  std::vector<LoadedVersion*> versions;
+  for (const auto& [key, loaded] : loaded_) {
+    if (ids.contains(key.id)) versions.push_back(loaded.get());
+  }
   std::vector<core::Model*> held;
   bool is_idle = true;
-  for (const auto& [key, loaded] : loaded_) {
-    if (!ids.contains(key.id)) continue;
-    core::Model& model = *loaded->model();
+  // A step of a request that is in progress must find its model, and cannot wait for it. Without
+  // requests in the ensembles there are no steps.
+  for (const LoadedVersion* version : OuterFirst(std::move(versions))) {
+    core::Model& model = *version->model();
     is_idle = model.TryHold();
     if (!is_idle) break;
     held.push_back(&model);
@@ -408,21 +440,8 @@ bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   return false;
 }
 
-void LifeCycle::LetGo(const std::set<ModelId>& ids) {
-  base::MutexLock lock(mutex_);
-  for (const auto& [key, loaded] : loaded_) {
-    if (ids.contains(key.id)) loaded->model()->EndHold();
-  }
-}
-
 bool LifeCycle::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {
-  base::MutexLock lock(mutex_);
-  for (const ModelId& id : ids) {
-    while (states_.IsUnloading(id)) {
-      if (!gone_.WaitUntil(mutex_, deadline)) return !states_.IsUnloading(id);
-    }
-  }
-  return true;
+  return teardown_.WaitUntilGone(ids, deadline);
 }
 
 void LifeCycle::CancelLoads(std::string_view name) {

@@ -55,18 +55,18 @@ class LifeCycle {
   // policy does not select are unloaded after the others are loaded. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
   // Refuses new requests for all versions of `ids`, and tears each one down after its last request:
-  // ensembles before their models. Does not wait.
-  void Unload(const std::set<ModelId>& ids);
+  // ensembles before their models. Does not wait. Rules that control calls have changed are
+  // forgotten, unless `rules` says otherwise.
+  enum class Rules : bool { kForgotten, kKept };
+  void Unload(const std::set<ModelId>& ids, Rules rules = Rules::kForgotten);
   // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
   // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);
   // Refuses requests for all versions of `ids` until Unload, if none of them has a pin or a
   // sequence; otherwise returns false, without a change.
   bool HoldIdle(const std::set<ModelId>& ids);
-  // Takes HoldIdle back, for versions that are still in service.
-  void LetGo(const std::set<ModelId>& ids);
-  // Waits until the unloaded versions of `ids` are destroyed; returns false if `deadline` passes
-  // first.
+  // Waits until the unloaded and replaced versions of `ids` are destroyed; returns false if
+  // `deadline` passes first.
   bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
   // Cancels the loads of models of that name that are in progress. They fail at the next
   // opportunity: between two instances, or two runs of a warm-up. Ready versions stay ready.
@@ -84,6 +84,8 @@ class LifeCycle {
   const ModelTable& Table() const { return table_.Read(); }
   // Pins a model for a request that names it (ModelTable::Find).
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // Pins any version of a model that is ready, whatever its rules say; empty if there is none.
+  core::ModelHandle FindAny(std::string_view name) const;
   // Pins a model for a step of an ensemble (ModelTable::FindForStep).
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // Returns the loaded version of that number, or the highest for -1; null if there is none.
@@ -138,7 +140,6 @@ class LifeCycle {
   Published<ModelTable> table_;
   mutable base::Mutex mutex_;
   base::CondVar load_ended_;
-  base::CondVar gone_;
   VersionStates states_ NEREID_GUARDED_BY(mutex_);
   std::map<VersionKey, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
   FailureHistory failures_ NEREID_GUARDED_BY(mutex_);

@@ -216,5 +216,29 @@ TEST_F(AnEnsemble, IsMadeAnewWithEachLoad) {
   EXPECT_EQ(events_.Count("load e:1"), 2u);
 }
 
+// "z" contains "middle", and that "a": neither the names nor the order of loading tell.
+TEST_F(LifeCycleFixture, FindsTheModelsOfStepsWhileItFindsOutWhetherTheirEnsembleIsIdle) {
+  const std::set<ModelId> ids = {"a", "middle", "z"};
+  std::vector<std::string> asked;
+  bool is_found = true;
+  factory_.SetCountSequences([&](const std::string& version) {
+    asked.push_back(version);
+    // As a step of a request to `z` might, at that moment.
+    for (const char* name : {"a", "middle"}) is_found = is_found && PinStep(name);
+    return 0;
+  });
+  ASSERT_EQ(Load(Plain("a")), "OK");
+  ASSERT_EQ(Load(Ensemble("middle", {"a"})), "OK");
+  ASSERT_EQ(Load(Ensemble("z", {"middle"})), "OK");
+  core::ModelHandle request = Pin("z");
+  EXPECT_FALSE(life_cycle_->HoldIdle(ids));
+  EXPECT_TRUE(is_found);
+  EXPECT_TRUE(PinStep("a"));
+  request.Reset();
+  asked.clear();
+  EXPECT_TRUE(life_cycle_->HoldIdle(ids));
+  EXPECT_THAT(asked, ElementsAre("z:1", "middle:1", "a:1"));
+}
+
 }  // namespace
 }  // namespace nereid::engine

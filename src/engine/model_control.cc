@@ -93,12 +93,18 @@ std::optional<ModelPlan> ModelControl::Begin(MakePlan make_plan) {
   }
 }
 
-std::optional<ModelPlan> ModelControl::BeginUnload(const std::string& name, bool with_parts) {
+std::optional<ModelPlan> ModelControl::BeginUnload(const std::string& name, bool with_parts,
+                                                   bool only_idle) {
   base::MutexLock lock(mutex_);
   while (!is_stopping_) {
     ModelPlan plan = PlanUnload(name, with_parts, infos_);
+    // A model on demand has rules also while it is not loaded.
+    if (!only_idle && options_.mode == ControlMode::kOnDemand) plan.removed.insert(name);
     ModelInfos next = ApplyPlan(infos_, plan);
     if (!Concerns(plan, busy_)) {
+      // Models that are held without being unloaded would stay closed, so nothing may come between.
+      if (only_idle && !life_cycle_.HoldIdle(plan.removed)) return std::nullopt;
+      plan.keeps_rules = only_idle;
       ++operations_;
       CommitLocked(plan, std::move(next));
       return plan;
@@ -239,16 +245,19 @@ base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
   }
   // Without this, the unload would wait for a load that is no longer wanted.
   life_cycle_.CancelLoads(name);
-  const std::optional<ModelPlan> plan = BeginUnload(name, with_parts);
+  const std::optional<ModelPlan> plan = BeginUnload(name, with_parts, /*only_idle=*/false);
   if (!plan) return base::UnavailableError("Server not ready");
   if (!plan->affected.empty()) Execute(*plan);
   End(*plan);
   return base::OkStatus();
 }
 
-std::set<ModelId> ModelControl::UnloadedWith(const std::string& name) const {
-  base::MutexLock lock(mutex_);
-  return PlanUnload(name, /*with_parts=*/true, infos_).removed;
+std::set<ModelId> ModelControl::UnloadIdle(const std::string& name) {
+  const std::optional<ModelPlan> plan = BeginUnload(name, /*with_parts=*/true, /*only_idle=*/true);
+  if (!plan) return {};
+  if (!plan->affected.empty()) Execute(*plan);
+  End(*plan);
+  return plan->removed;
 }
 
 std::set<std::string> ModelControl::PartsOf(const std::string& name) const {
@@ -339,7 +348,8 @@ void ModelControl::UnloadLost(const std::vector<EnsembleEntry>& ensembles, const
     SetInvalid(entry.id, std::move(status));
     lost.insert(entry.id);
   }
-  life_cycle_.Unload(lost);
+  using enum LifeCycle::Rules;
+  life_cycle_.Unload(lost, plan.keeps_rules ? kKept : kForgotten);
 }
 
 void ModelControl::RunJobs(std::vector<LoadJob> jobs) {

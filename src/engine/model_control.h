@@ -49,8 +49,10 @@ class ModelControl {
   // Explicit control. Error texts and codes are Triton's.
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   base::Status Unload(const std::string& name, bool with_parts);
-  // Returns the models that unloading `name` with its parts would unload.
-  std::set<ModelId> UnloadedWith(const std::string& name) const;
+  // Unloads the model with its parts and returns what was unloaded; nothing, without a change, if
+  // any of that is in use, or the model is not loaded. Their rules for versions stay, because
+  // nobody has asked for this.
+  std::set<ModelId> UnloadIdle(const std::string& name);
   // Returns the names of the models in the steps of an ensemble, and of the ensembles among them;
   // empty for other models.
   std::set<std::string> PartsOf(const std::string& name) const;
@@ -67,8 +69,9 @@ class ModelControl {
   template <typename MakePlan>
   std::optional<ModelPlan> Begin(MakePlan make_plan);
   // Like Begin for an unload, which is planned under the lock: planning reads no files, and which
-  // parts of an ensemble are no longer used depends on all models.
-  std::optional<ModelPlan> BeginUnload(const std::string& name, bool with_parts);
+  // parts of an ensemble are no longer used depends on all models. With `only_idle`, the models are
+  // held in the same step, and nothing is returned if one is in use.
+  std::optional<ModelPlan> BeginUnload(const std::string& name, bool with_parts, bool only_idle);
   void CommitLocked(ModelPlan& plan, ModelInfos infos) NEREID_REQUIRES(mutex_);
   // Carries out a plan, without the lock.
   void Execute(const ModelPlan& plan);

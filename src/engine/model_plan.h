@@ -44,6 +44,7 @@ struct ModelPlan {
   // them until the plan is carried out.
   std::set<ModelId> held;
   std::map<ModelId, std::string> refused;  // not loadable, and why
+  bool keeps_rules = false;                // of what it unloads, which will be loaded again
   bool all_polled = true;  // everything that was requested was found and is loadable
 };
 

@@ -2,6 +2,7 @@
 #include "engine/on_demand.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -40,13 +41,6 @@ double Seconds(base::TimePoint from, base::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Returns how much more is in use than before.
-MemoryBytes Growth(const MemoryBytes& before, const MemoryBytes& after) {
-  MemoryBytes grown(before.size());
-  for (size_t i = 0; i < grown.size(); ++i) grown[i] = after[i] - std::min(after[i], before[i]);
-  return grown;
-}
-
 base::Status Stopping() { return base::UnavailableError("Server exiting"); }
 
 }  // namespace
@@ -61,7 +55,7 @@ OnDemand::OnDemand(DemandHost& host, base::Timers& timers, OnDemandOptions optio
       timer_(timers, [this] { OnTimer(); }),
       thread_("on-demand", [this] { Run(); }) {
   base::MutexLock lock(mutex_);
-  for (const std::string& name : options_.pinned) policy_.SetPinned(name, true);
+  for (const std::string& name : options_.pinned) policy_.Pin(name);
 }
 
 OnDemand::~OnDemand() {
@@ -72,13 +66,25 @@ OnDemand::~OnDemand() {
 void OnDemand::Refresh() {
   std::optional<std::set<std::string>> names = host_.ListModels();
   if (!names) return;
-  base::MutexLock lock(mutex_);
-  for (const std::string& name : known_) {
-    if (names->contains(name)) continue;
-    policy_.Remove(name);
-    failures_.Forget(name);
+  const ModelActivities loaded = host_.Observe();
+  std::vector<std::string> gone;
+  {
+    base::MutexLock lock(mutex_);
+    for (const std::string& name : known_) {
+      if (names->contains(name)) continue;
+      failures_.Forget(name);
+      // What waits to be loaded stays known until the next time.
+      if (pending_.contains(name)) {
+        names->insert(name);
+      } else if (!loaded.contains(name)) {
+        gone.push_back(name);
+      }
+    }
+    policy_.RetainOnly(*names);
+    known_ = {names->begin(), names->end()};
   }
-  known_ = {names->begin(), names->end()};
+  // Otherwise a failed load would be told of for ever. Only a server that stops refuses.
+  for (const std::string& name : gone) static_cast<void>(host_.Unload(name, false));
 }
 
 bool OnDemand::IsKnown(std::string_view name) const {
@@ -95,8 +101,8 @@ bool OnDemand::IsServable(std::string_view name) const {
 
 void OnDemand::Await(std::string_view name, std::string_view version, Waiter done) {
   // The model may have been loaded since the caller looked.
-  if (const auto loaded = host_.Find(name, {}); loaded.ok()) {
-    // The pin keeps the model, so an error is about the version.
+  if (const core::ModelHandle loaded = host_.FindAny(name)) {
+    // The pin keeps the model, so an error is about the version, or the model's rules for versions.
     return done(host_.Find(name, version));
   }
   base::Status refusal;
@@ -116,7 +122,7 @@ void OnDemand::Await(std::string_view name, std::string_view version, Waiter don
     } else if (counts_.waiting >= options_.most_waiting) {
       refusal = TooManyWait(name, options_.most_waiting);
     } else {
-      Pending& pending = QueueLocked(std::string(name));
+      PendingModel& pending = QueueLocked(std::string(name));
       pending.waiting.push_back({std::string(version), now, std::move(done)});
       ++counts_.waiting;
       if (counts_.waiting == 1) {
@@ -130,25 +136,25 @@ void OnDemand::Await(std::string_view name, std::string_view version, Waiter don
   done(std::move(refusal));
 }
 
-OnDemand::Pending& OnDemand::QueueLocked(const std::string& name) {
+PendingModel& OnDemand::QueueLocked(const std::string& name) {
   const auto [place, is_new] = pending_.try_emplace(name);
   if (is_new) queue_.push_back(name);
   changed_.NotifyAll();
   return place->second;
 }
 
-void OnDemand::NoteWaitLocked(const Waiting& waiting, base::TimePoint now) {
+void OnDemand::NoteWaitLocked(const WaitingRequest& waiting, base::TimePoint now) {
   --counts_.waiting;
   ++counts_.waits;
   counts_.wait_seconds += Seconds(waiting.since, now);
 }
 
-OnDemand::Answers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
-  Answers answers;
+DemandAnswers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
+  DemandAnswers answers;
   const auto pending = pending_.find(name);
   if (pending == pending_.end()) return answers;
   const base::TimePoint now = Now();
-  for (Waiting& waiting : pending->second.waiting) {
+  for (WaitingRequest& waiting : pending->second.waiting) {
     NoteWaitLocked(waiting, now);
     answers.push_back({name, std::move(waiting.version), status, std::move(waiting.done)});
   }
@@ -156,24 +162,24 @@ OnDemand::Answers OnDemand::TakeWaitingLocked(const std::string& name, const bas
   return answers;
 }
 
-void OnDemand::TellLocked(Order& order, const base::Status& status) {
+void OnDemand::TellLocked(DemandOrder& order, const base::Status& status) {
   order.status = status;
   order.is_done = true;
   changed_.NotifyAll();
 }
 
-OnDemand::Answers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
-  Answers answers = TakeWaitingLocked(name, status);
+DemandAnswers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
+  DemandAnswers answers = TakeWaitingLocked(name, status);
   if (const auto pending = pending_.find(name); pending != pending_.end()) {
-    for (Order* const order : pending->second.orders) TellLocked(*order, status);
+    for (DemandOrder* const order : pending->second.orders) TellLocked(*order, status);
     pending_.erase(pending);
     std::erase(queue_, name);
   }
   return answers;
 }
 
-void OnDemand::Post(Answers answers) {
-  for (Answer& answer : answers) {
+void OnDemand::Post(DemandAnswers answers) {
+  for (DemandAnswer& answer : answers) {
     auto found = std::make_unique<base::Result<core::ModelHandle>>(
         answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status);
     answers_.Post([done = std::move(answer.done), found = std::move(found)]() mutable {
@@ -183,14 +189,14 @@ void OnDemand::Post(Answers answers) {
 }
 
 void OnDemand::OnTimer() {
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     const base::TimePoint now = Now();
     base::TimePoint next = base::TimePoint::max();
     for (auto& [name, pending] : pending_) {
       // The oldest are in front.
-      std::list<Waiting>& waiting = pending.waiting;
+      std::list<WaitingRequest>& waiting = pending.waiting;
       while (!waiting.empty() && now - waiting.front().since >= options_.load_wait) {
         NoteWaitLocked(waiting.front(), now);
         ++counts_.timeouts;
@@ -207,7 +213,7 @@ void OnDemand::OnTimer() {
   Post(std::move(answers));
 }
 
-base::Status OnDemand::TimeoutLocked(const std::string& name, const Pending& pending,
+base::Status OnDemand::TimeoutLocked(const std::string& name, const PendingModel& pending,
                                      base::TimePoint now) const {
   const base::nanoseconds waited = now - pending.waiting.front().since;
   if (pending.is_blocked) return NoRoomYet(name, Kind(pending.lacking), waited, options_.min_stay);
@@ -224,7 +230,7 @@ base::Status OnDemand::NeverFitsLocked(const std::string& name, size_t kind) con
 // --- Explicit operations ---
 
 base::Status OnDemand::Load(const std::string& name, const service::LoadOptions& options) {
-  Order order{.options = &options};
+  DemandOrder order{.options = &options};
   base::MutexLock lock(mutex_);
   if (is_stopping_) return Stopping();
   failures_.Forget(name);
@@ -247,20 +253,20 @@ base::Status OnDemand::Load(const std::string& name, const service::LoadOptions&
 base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
   NEREID_RETURN_IF_ERROR(host_.Unload(name, with_parts));
   base::MutexLock lock(mutex_);
-  if (policy_.IsLoaded(name)) policy_.SetPinned(name, options_.pinned.contains(name));
   policy_.NoteUnloaded(name);
+  ++unloads_;
   failures_.Forget(name);
   return base::OkStatus();
 }
 
 bool OnDemand::Stop(base::TimePoint deadline) {
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     is_stopping_ = true;
     while (!queue_.empty()) {
-      const std::string name = queue_.front();
-      for (Answer& answer : FinishLocked(name, Stopping())) answers.push_back(std::move(answer));
+      DemandAnswers some = FinishLocked(std::string(queue_.front()), Stopping());
+      std::ranges::move(some, std::back_inserter(answers));
     }
     changed_.NotifyAll();
   }
@@ -329,10 +335,10 @@ bool OnDemand::ServeQueue() {
 }
 
 OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
-  Answers answers;
+  DemandAnswers answers;
   for (int i = 0; i < kMostPlans; ++i) {
     const std::set<std::string> busy = Observe();
-    const bool is_loaded = host_.Find(name, "").ok();
+    const auto is_loaded = static_cast<bool>(host_.FindAny(name));
     RoomPlan plan;
     {
       base::MutexLock lock(mutex_);
@@ -368,7 +374,12 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
 bool OnDemand::Evict(const std::vector<std::string>& victims, uint64_t OnDemandCounts::* counter) {
   bool all_went = true;
   for (const std::string& victim : victims) {
-    if (!host_.UnloadIdle(victim)) {
+    bool is_held = false;
+    {
+      base::MutexLock lock(mutex_);
+      is_held = policy_.IsHeld(victim);  // by an ensemble that should have gone before it
+    }
+    if (is_held || !host_.UnloadIdle(victim)) {
       all_went = false;
       continue;
     }
@@ -380,7 +391,7 @@ bool OnDemand::Evict(const std::vector<std::string>& victims, uint64_t OnDemandC
 }
 
 void OnDemand::LoadNow(const std::string& name) {
-  Order* order = nullptr;
+  DemandOrder* order = nullptr;
   {
     base::MutexLock lock(mutex_);
     const auto pending = pending_.find(name);
@@ -388,28 +399,26 @@ void OnDemand::LoadNow(const std::string& name) {
     pending->second.is_loading = true;
     pending->second.loading_since = Now();
     // Another order may come with other options, and is carried out by a load of its own.
-    std::deque<Order*>& orders = pending->second.orders;
+    std::deque<DemandOrder*>& orders = pending->second.orders;
     if (!orders.empty()) {
       order = orders.front();
       orders.pop_front();
     }
   }
   const service::LoadOptions options = order == nullptr ? service::LoadOptions() : *order->options;
-  const MemoryBytes before = host_.MeasureMemory();
-  const base::TimePoint start = Now();
-  const base::Status status = host_.Load(name, options);
-  const base::nanoseconds took = Now() - start;
-  const base::Status told = Settle(name, status, took, Growth(before, host_.MeasureMemory()));
-  if (status.ok() && !told.ok()) {
+  const MeasuredLoad load = LoadMeasured(host_, name, options);
+  const base::Status told = Settle(name, load);
+  if (load.status.ok() && !told.ok()) {
     NEREID_LOG(kWarning, "{}", told.message());
-    host_.UnloadIdle(name);
+    // Requests may have found it meanwhile. They end; later ones are refused.
+    static_cast<void>(Unload(name, /*with_parts=*/true));
   }
-  Answers answers;
+  DemandAnswers answers;
   {
     base::MutexLock lock(mutex_);
     const bool is_own = options.config.has_value() || !options.files.empty();
-    if (is_own && told.ok()) policy_.SetPinned(name, true);
-    if (order != nullptr) TellLocked(*order, status.ok() ? told : status);
+    if (is_own && told.ok()) policy_.PinWhileLoaded(name);
+    if (order != nullptr) TellLocked(*order, load.status.ok() ? told : load.status);
     answers = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);
     if (pending != pending_.end()) {
@@ -421,56 +430,63 @@ void OnDemand::LoadNow(const std::string& name) {
   Tidy(name);
 }
 
-base::Status OnDemand::Settle(const std::string& name, const base::Status& status,
-                              std::chrono::nanoseconds took, const MemoryBytes& grown) {
+base::Status OnDemand::Settle(const std::string& name, const MeasuredLoad& load) {
+  // Of an ensemble that failed, some parts may be loaded.
+  if (!load.status.ok()) Observe(load.Grown());
+  uint64_t waiting = 0;
+  {
+    base::MutexLock lock(mutex_);
+    const base::TimePoint now = Now();
+    counts_.load_seconds += std::chrono::duration<double>(load.took).count();
+    if (!load.status.ok()) {
+      ++counts_.failed_loads;
+      base::Status told = LoadFailed(name, load.status);
+      return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
+    }
+    ++counts_.loads;
+    failures_.Forget(name);
+    known_.insert(name);
+    policy_.NoteLoaded(name, load.BytesOf(policy_.KnownBytes(name), policy_.IsLoaded(name)),
+                       load.took, now);
+    // The requests that wait will be in the statistics, too.
+    const auto pending = pending_.find(name);
+    if (pending != pending_.end()) waiting = pending->second.waiting.size();
+    policy_.NoteUses(name, std::max<uint64_t>(waiting, 1), now);
+    use_.NoteLoaded(name, waiting);
+  }
   const std::set<std::string> busy = Observe();
   base::MutexLock lock(mutex_);
-  const base::TimePoint now = Now();
-  counts_.load_seconds += std::chrono::duration<double>(took).count();
-  if (!status.ok()) {
-    ++counts_.failed_loads;
-    base::Status told = LoadFailed(name, status);
-    return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
-  }
-  ++counts_.loads;
-  failures_.Forget(name);
-  known_.insert(name);
-  // A model that was replaced takes what it took before, and what it has grown by.
-  MemoryBytes bytes = grown;
-  if (policy_.IsLoaded(name)) {
-    const MemoryBytes known = policy_.KnownBytes(name).value_or(MemoryBytes(grown.size()));
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] += known[i];
-  }
-  policy_.NoteLoaded(name, bytes, took, now);
-  // The requests that wait will be in the statistics, too.
-  const auto pending = pending_.find(name);
-  const uint64_t waiting = pending == pending_.end() ? 0 : pending->second.waiting.size();
-  policy_.NoteUses(name, std::max<uint64_t>(waiting, 1), now);
-  use_.NoteLoaded(name, waiting);
-  const RoomPlan plan = policy_.MakeRoom(name, busy, now);
+  const RoomPlan plan = policy_.MakeRoom(name, busy, Now());
   if (plan.outcome != RoomPlan::Outcome::kNever) return base::OkStatus();
-  policy_.NoteUnloaded(name);
   counts_.refusals += waiting;
   return NeverFitsLocked(name, plan.lacking);
 }
 
-std::set<std::string> OnDemand::Observe() {
-  const ModelActivities activities = host_.Observe();
-  base::MutexLock lock(mutex_);
-  return use_.Update(activities, policy_, Now());
+std::set<std::string> OnDemand::Observe(const MemoryBytes& unclaimed) {
+  while (true) {
+    uint64_t unloads = 0;
+    {
+      base::MutexLock lock(mutex_);
+      unloads = unloads_;
+    }
+    const ModelActivities activities = host_.Observe();
+    base::MutexLock lock(mutex_);
+    // A model that was unloaded meanwhile must not be taken for one that nobody knew of.
+    if (unloads_ == unloads) return use_.Update(activities, policy_, Now(), unclaimed);
+  }
 }
 
 void OnDemand::Tidy(const std::string& newest) {
   const std::set<std::string> busy = Observe();
   std::vector<std::string> idle;
-  RoomPlan plan;
+  std::vector<std::string> excess;
   {
     base::MutexLock lock(mutex_);
     idle = policy_.FindIdle(busy, Now());
-    plan = policy_.MakeRoom(newest, busy, Now());
+    excess = policy_.FindExcess(newest, busy, Now());
   }
   Evict(idle, &OnDemandCounts::idle_unloads);
-  if (idle.empty()) Evict(plan.victims, &OnDemandCounts::memory_evictions);
+  if (idle.empty()) Evict(excess, &OnDemandCounts::memory_evictions);
 }
 
 }  // namespace nereid::engine

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,8 +25,10 @@
 #include "base/timers.h"
 #include "engine/demand_errors.h"
 #include "engine/demand_host.h"
+#include "engine/demand_queue.h"
 #include "engine/eviction_policy.h"
 #include "engine/load_failures.h"
+#include "engine/measured_load.h"
 #include "engine/model_use.h"
 #include "service/service.h"
 
@@ -78,7 +79,8 @@ class OnDemand {
   // Stops without a deadline if Stop was not called.
   ~OnDemand();
 
-  // Reads which models there are. Blocks while it reads the repositories.
+  // Reads which models there are, and forgets the failed loads of those that are gone. Blocks while
+  // it reads the repositories.
   void Refresh();
   // Whether the repositories have a model of that name.
   bool IsKnown(std::string_view name) const;
@@ -101,35 +103,6 @@ class OnDemand {
   OnDemandCounts Counts() const;
 
  private:
-  // A request that waits.
-  struct Waiting {
-    std::string version;
-    base::TimePoint since;
-    Waiter done;
-  };
-  // A load that somebody asked for explicitly, and waits for.
-  struct Order {
-    const service::LoadOptions* options;
-    bool is_done = false;
-    base::Status status;
-  };
-  // A model that is to be loaded, and for whom.
-  struct Pending {
-    std::list<Waiting> waiting;
-    std::deque<Order*> orders;
-    bool is_loading = false;
-    base::TimePoint loading_since;
-    size_t lacking = 0;       // the kind of memory that it waits for
-    bool is_blocked = false;  // waits for memory
-  };
-  // What a waiter is told.
-  struct Answer {
-    std::string name;
-    std::string version;
-    base::Status status;
-    Waiter done;
-  };
-  using Answers = std::vector<Answer>;
   enum class Progress { kDone, kBlocked };
 
   MemoryKind Kind(size_t index) const { return {.index = index, .name = kinds_[index]}; }
@@ -140,30 +113,31 @@ class OnDemand {
   // Loads the model, for which there is room, and answers everybody who waits for it.
   void LoadNow(const std::string& name);
   // Records what came of a load; returns what the requests are told that wait for it.
-  base::Status Settle(const std::string& name, const base::Status& status,
-                      std::chrono::nanoseconds took, const MemoryBytes& grown);
+  base::Status Settle(const std::string& name, const MeasuredLoad& load);
   // Comes back below the budgets, but not by unloading `newest`, and unloads what nobody uses.
   void Tidy(const std::string& newest);
   // Unloads the victims that are idle; returns whether all were. Counts them in `counter`.
   bool Evict(const std::vector<std::string>& victims, uint64_t OnDemandCounts::* counter);
-  // Reads the use of all models; returns which of them must stay.
-  std::set<std::string> Observe();
+  // Reads the use of all models; returns which of them must stay. Those that nobody knew of share
+  // the memory `unclaimed`.
+  std::set<std::string> Observe(const MemoryBytes& unclaimed = {});
   // Takes the requests that wait for the model, to be told `status`.
-  Answers TakeWaitingLocked(const std::string& name, const base::Status& status)
+  DemandAnswers TakeWaitingLocked(const std::string& name, const base::Status& status)
       NEREID_REQUIRES(mutex_);
   // Takes the model off the queue, with all who wait for it, to be told `status`.
-  Answers FinishLocked(const std::string& name, const base::Status& status) NEREID_REQUIRES(mutex_);
-  void TellLocked(Order& order, const base::Status& status) NEREID_REQUIRES(mutex_);
+  DemandAnswers FinishLocked(const std::string& name, const base::Status& status)
+      NEREID_REQUIRES(mutex_);
+  void TellLocked(DemandOrder& order, const base::Status& status) NEREID_REQUIRES(mutex_);
   // Counts a request as one that no longer waits.
-  void NoteWaitLocked(const Waiting& waiting, base::TimePoint now) NEREID_REQUIRES(mutex_);
-  Pending& QueueLocked(const std::string& name) NEREID_REQUIRES(mutex_);
+  void NoteWaitLocked(const WaitingRequest& waiting, base::TimePoint now) NEREID_REQUIRES(mutex_);
+  PendingModel& QueueLocked(const std::string& name) NEREID_REQUIRES(mutex_);
   // Gives up the requests that have waited too long.
   void OnTimer();
-  base::Status TimeoutLocked(const std::string& name, const Pending& pending,
+  base::Status TimeoutLocked(const std::string& name, const PendingModel& pending,
                              base::TimePoint now) const NEREID_REQUIRES(mutex_);
   base::Status NeverFitsLocked(const std::string& name, size_t kind) const NEREID_REQUIRES(mutex_);
   // Pins the models of the answers without an error, and gives all to threads that pass them on.
-  void Post(Answers answers);
+  void Post(DemandAnswers answers);
 
   DemandHost& host_;
   const OnDemandOptions options_;
@@ -171,12 +145,13 @@ class OnDemand {
   mutable base::Mutex mutex_;
   base::CondVar changed_;
   std::set<std::string, std::less<>> known_ NEREID_GUARDED_BY(mutex_);
-  std::map<std::string, Pending> pending_ NEREID_GUARDED_BY(mutex_);
+  std::map<std::string, PendingModel> pending_ NEREID_GUARDED_BY(mutex_);
   std::deque<std::string> queue_ NEREID_GUARDED_BY(mutex_);  // the keys of pending_, oldest first
   LoadFailures failures_ NEREID_GUARDED_BY(mutex_);
   EvictionPolicy policy_ NEREID_GUARDED_BY(mutex_);
   ModelUse use_ NEREID_GUARDED_BY(mutex_);
   OnDemandCounts counts_ NEREID_GUARDED_BY(mutex_);
+  uint64_t unloads_ NEREID_GUARDED_BY(mutex_) = 0;  // explicit ones
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool has_ended_ NEREID_GUARDED_BY(mutex_) = false;
   base::TaskPool answers_;

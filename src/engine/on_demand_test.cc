@@ -7,55 +7,21 @@
 #include <atomic>
 #include <future>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
-#include "base/timers.h"
-#include "engine/testing/fake_demand_host.h"
-#include "engine/testing/fakes.h"
+#include "engine/testing/on_demand_fixture.h"
 
 namespace nereid::engine {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Found = base::Result<core::ModelHandle>;
 
-class OnDemandTest : public testing::Test {
- protected:
-  // Models of 40 bytes, of which two fit, unless the options say otherwise.
-  void Start(OnDemandOptions options = {}) {
-    if (options.memory_budget == 0) options.memory_budget = 100;
-    if (options.min_stay == OnDemandOptions().min_stay) options.min_stay = milliseconds(0);
-    demand_ = std::make_unique<OnDemand>(host_, timers_, std::move(options));
-    demand_->Refresh();
-  }
-  void TearDown() override {
-    if (demand_ != nullptr) {
-      EXPECT_TRUE(demand_->Stop(InAMinute()));
-    }
-    demand_.reset();
-    EXPECT_THAT(host_.faults(), IsEmpty());
-  }
-
-  std::future<Found> Ask(const std::string& name, const std::string& version = "") {
-    auto promise = std::make_shared<std::promise<Found>>();
-    std::future<Found> future = promise->get_future();
-    demand_->Await(name, version, [promise](Found found) { promise->set_value(std::move(found)); });
-    return future;
-  }
-  // Returns "OK", or the error.
-  std::string Use(const std::string& name, const std::string& version = "") {
-    return Ask(name, version).get().status().ToString();
-  }
-
-  FakeDemandHost host_;
-  base::Timers timers_;
-  std::unique_ptr<OnDemand> demand_;
-};
+class OnDemandTest : public OnDemandFixture {};
 
 TEST_F(OnDemandTest, KnowsModelsWithoutLoadingThem) {
   host_.Add("a", 40);
@@ -108,29 +74,19 @@ TEST_F(OnDemandTest, FindsAModelThatIsLoadedWhileItIsLookedFor) {
   EXPECT_EQ(Use("a"), "OK");
 }
 
+TEST_F(OnDemandTest, DoesNotLoadAModelAgainWhoseRulesNameAVersionThatIsNotReady) {
+  host_.Add("a", 40);
+  host_.RemoveDefault("a");
+  Start();
+  // The first request has it loaded.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Use("a"), "Unavailable: the label is not ready");
+  EXPECT_EQ(Use("a", "1"), "OK");
+  EXPECT_EQ(host_.LoadCount("a"), 1u);
+}
+
 TEST_F(OnDemandTest, RefusesAModelThatDoesNotExist) {
   Start();
   EXPECT_EQ(Use("a"), "Not found: Request for unknown model: 'a' is not found");
-}
-
-TEST_F(OnDemandTest, UnloadsAModelForAnother) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 40);
-  Start();
-  EXPECT_EQ(Use("a"), "OK");
-  EXPECT_EQ(Use("b"), "OK");
-  EXPECT_EQ(Use("c"), "OK");
-  host_.WaitUntilLoaded(2);
-  EXPECT_THAT(host_.Loaded(), Contains("c"));
-}
-
-TEST_F(OnDemandTest, MakesRoomFirstForAModelThatItKnows) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
-  Start();
-  for (const char* name : {"a", "b", "c", "a", "b", "c", "a"}) EXPECT_EQ(Use(name), "OK");
-  // Only first loads, whose need nobody knew, exceed the budget.
-  EXPECT_LE(host_.peak(), 150u);
-  const OnDemandCounts counts = demand_->Counts();
-  EXPECT_EQ(counts.loads, counts.memory_evictions + counts.loaded);
 }
 
 TEST_F(OnDemandTest, TellsEverybodyWhyALoadFailed) {
@@ -179,84 +135,6 @@ TEST_F(OnDemandTest, GivesUpRequestsThatWaitTooLong) {
   EXPECT_EQ(demand_->Counts().timeouts, 1u);
 }
 
-TEST_F(OnDemandTest, WaitsForModelsThatAreInUse) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
-  Start({.load_wait = seconds(60)});
-  EXPECT_EQ(Use("c"), "OK");
-  Found a = Ask("a").get();
-  Found b = Ask("b").get();
-  host_.WaitUntilUnloaded("c");
-  ASSERT_TRUE(a.ok() && b.ok());
-  std::future<Found> c = Ask("c");
-  // A request for a model that is loaded does not wait behind it.
-  EXPECT_EQ(Use("a"), "OK");
-  b->Reset();
-  EXPECT_TRUE(c.get().ok());
-  EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
-}
-
-TEST_F(OnDemandTest, SaysWhichMemoryIsShortWhenModelsStayInUse) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
-  Start({.load_wait = milliseconds(50)});
-  EXPECT_EQ(Use("c"), "OK");
-  const Found a = Ask("a").get();
-  const Found b = Ask("b").get();
-  host_.WaitUntilUnloaded("c");
-  const base::Status status = Ask("c").get().status();
-  EXPECT_EQ(status.code(), base::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("take the CPU memory that it needs"));
-  EXPECT_GT(status.retry_after().count(), 0);
-}
-
-TEST_F(OnDemandTest, NeverUnloadsPinnedModels) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
-  Start({.pinned = {"a"}});
-  EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
-  EXPECT_EQ(Use("b"), "OK");
-  EXPECT_EQ(Use("c"), "OK");
-  host_.WaitUntilUnloaded("b");
-  EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
-}
-
-TEST_F(OnDemandTest, RefusesAModelThatCannotFit) {
-  host_.Add("large", 101);
-  host_.Add("small", 10);
-  Start();
-  EXPECT_EQ(Use("small"), "OK");
-  const base::Status status = Ask("large").get().status();
-  EXPECT_EQ(status.code(), base::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("model 'large' needs 101 bytes of CPU memory, more than"));
-  host_.WaitUntilUnloaded("large");
-  // Now that it is known, it is not tried again, and nothing else has to go for it.
-  EXPECT_THAT(Use("large"), HasSubstr("needs 101 bytes"));
-  EXPECT_EQ(host_.LoadCount("large"), 1u);
-  EXPECT_THAT(host_.Loaded(), ElementsAre("small"));
-  EXPECT_EQ(demand_->Counts().refusals, 2u);
-}
-
-TEST_F(OnDemandTest, UnloadsModelsThatNobodyUses) {
-  host_.Add("a", 40);
-  host_.Add("busy", 40);
-  Start({.idle_unload = milliseconds(1)});
-  const Found busy = Ask("busy").get();
-  EXPECT_EQ(Use("a"), "OK");
-  host_.WaitUntilUnloaded("a");
-  EXPECT_THAT(host_.Loaded(), ElementsAre("busy"));
-}
-
-TEST_F(OnDemandTest, KeepsThePartsOfAnEnsemble) {
-  for (const char* name : {"part", "ensemble", "other"}) host_.Add(name, 40);
-  host_.SetParts("ensemble", {"part"});
-  Start();
-  EXPECT_EQ(Use("part"), "OK");
-  EXPECT_EQ(Use("ensemble"), "OK");
-  EXPECT_EQ(Use("other"), "OK");
-  // The part is the oldest, but what is unloaded is the ensemble.
-  host_.WaitUntilUnloaded("ensemble");
-  EXPECT_THAT(host_.Loaded(), ElementsAre("other", "part"));
-}
-
 TEST_F(OnDemandTest, LoadsAgainWhatWasUnloadedExplicitly) {
   host_.Add("a", 40);
   Start();
@@ -265,16 +143,6 @@ TEST_F(OnDemandTest, LoadsAgainWhatWasUnloadedExplicitly) {
   EXPECT_EQ(demand_->Counts().used, MemoryBytes{0});
   EXPECT_EQ(Use("a"), "OK");
   EXPECT_EQ(host_.LoadCount("a"), 2u);
-}
-
-TEST_F(OnDemandTest, KeepsAModelThatWasLoadedWithItsOwnConfiguration) {
-  for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
-  Start();
-  EXPECT_EQ(demand_->Load("a", {.config = "{}", .files = {}}).ToString(), "OK");
-  EXPECT_EQ(Use("b"), "OK");
-  EXPECT_EQ(Use("c"), "OK");
-  host_.WaitUntilUnloaded("b");
-  EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
 }
 
 TEST_F(OnDemandTest, TriesAFailedLoadAgainAfterAPause) {

@@ -33,6 +33,7 @@ void Teardown::Expect(const LoadedVersions& versions) {
   base::MutexLock lock(mutex_);
   expected_ += versions.size();
   for (const auto& version : versions) {
+    ++left_[version->id];
     for (const ModelId& id : version->steps) ++needed_[id];
   }
 }
@@ -101,7 +102,21 @@ void Teardown::Destroy(std::unique_ptr<LoadedVersion> version) {
   on_gone_(id, *model);
   base::MutexLock lock(mutex_);
   destroying_.erase(model.get());
+  if (const auto left = left_.find(id); --left->second == 0) left_.erase(left);
   changed_.NotifyAll();
+}
+
+bool Teardown::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  const auto are_gone = [&]() NEREID_REQUIRES(mutex_) {
+    for (const ModelId& id : ids) {
+      if (left_.contains(id)) return false;
+    }
+    return true;
+  };
+  while (!are_gone() && changed_.WaitUntil(mutex_, deadline)) {
+  }
+  return are_gone();
 }
 
 Unfinished Teardown::Wait(base::TimePoint deadline) {

@@ -44,6 +44,9 @@ class Teardown {
   // Takes over announced versions. REQUIRES: the published table no longer offers them to new
   // requests. Does not wait.
   void Add(LoadedVersions versions);
+  // Waits until the announced versions of `ids` are destroyed; returns false if `deadline` passes
+  // first.
+  bool WaitUntilGone(const std::set<repository::ModelId>& ids, base::TimePoint deadline);
   // Waits until all are destroyed, or `deadline`. Unfinished work is abandoned.
   Unfinished Wait(base::TimePoint deadline);
 
@@ -71,6 +74,8 @@ class Teardown {
       NEREID_GUARDED_BY(mutex_);  // closed, with requests in progress
   std::set<const core::Model*> destroying_ NEREID_GUARDED_BY(mutex_);
   size_t expected_ NEREID_GUARDED_BY(mutex_) = 0;  // announced, but not taken over yet
+  // Per model, the number of announced versions that are not destroyed yet.
+  std::map<repository::ModelId, size_t> left_ NEREID_GUARDED_BY(mutex_);
   // Per model, the number of announced ensembles with unfinished requests that use it in their
   // steps.
   std::map<repository::ModelId, size_t> needed_ NEREID_GUARDED_BY(mutex_);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/version_states.h"
 
-#include <algorithm>
-
 #include <utility>
 
 namespace nereid::engine {
@@ -59,14 +57,6 @@ bool VersionStates::SetGone(const VersionKey& key, const core::Model& model) {
 const ModelRecord* VersionStates::Find(const repository::ModelId& id) const {
   const auto record = records_.find(id);
   return record == records_.end() ? nullptr : &record->second;
-}
-
-bool VersionStates::IsUnloading(const repository::ModelId& id) const {
-  const auto record = records_.find(id);
-  return record != records_.end() &&
-         std::ranges::any_of(record->second.versions, [](const auto& version) {
-           return version.second.state == VersionState::kUnloading;
-         });
 }
 
 std::vector<int64_t> VersionStates::VersionsOf(const repository::ModelId& id) const {

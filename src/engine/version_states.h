@@ -45,8 +45,6 @@ class VersionStates {
   // Records that `model` was destroyed. Returns whether a state changed.
   bool SetGone(const VersionKey& key, const core::Model& model);
 
-  // Whether any version of the model is being unloaded.
-  bool IsUnloading(const repository::ModelId& id) const;
   // Returns the versions of a model that have a state.
   std::vector<int64_t> VersionsOf(const repository::ModelId& id) const;
   // Sets the rules of a model; null: none.

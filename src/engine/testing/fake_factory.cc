@@ -40,6 +40,9 @@ class FakeFactory::ServingScheduler final : public core::Scheduler {
     const auto* const number = std::get_if<uint64_t>(&id);
     return number != nullptr && factory_.has_sequence_ && factory_.has_sequence_(version_, *number);
   }
+  size_t SequenceCount() override {
+    return factory_.count_sequences_ ? factory_.count_sequences_(version_) : 0;
+  }
   void OnCancelled(core::Request& /*request*/) override {}
   bool Stop(base::TimePoint /*deadline*/) override { return true; }
 

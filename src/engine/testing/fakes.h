@@ -131,6 +131,9 @@ class FakeFactory final : public ModelFactory {
     handler_ = std::move(handler);
     has_sequence_ = std::move(has_sequence);
   }
+  // Sets what is asked how many sequences a version has. REQUIRES: nothing is loaded yet.
+  using CountSequences = std::function<size_t(const std::string& version)>;
+  void SetCountSequences(CountSequences count) { count_sequences_ = std::move(count); }
   // Violations of invariants: a version that was loaded twice at the same time, was destroyed with
   // requests in it, or was made of parts that were not loaded.
   std::vector<std::string> faults() const;
@@ -158,8 +161,9 @@ class FakeFactory final : public ModelFactory {
   void End(const std::string& version, const core::Model& model) const;
 
   Events& events_;
-  Handler handler_;           // constant once anything is loaded
-  HasSequence has_sequence_;  // constant once anything is loaded
+  Handler handler_;                 // constant once anything is loaded
+  HasSequence has_sequence_;        // constant once anything is loaded
+  CountSequences count_sequences_;  // constant once anything is loaded
   mutable base::Mutex mutex_;
   mutable base::CondVar changed_;
   mutable std::map<std::string, Failure> failures_ NEREID_GUARDED_BY(mutex_);
