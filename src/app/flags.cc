@@ -247,8 +247,8 @@ constexpr Flag kLogging[] = {
 
 constexpr Flag kRepository[] = {
     {"model-repository", kString,
-     "Path of a model repository: a folder, s3://..., gs://... or as://... May be given several "
-     "times.",
+     "Path of a model repository: a folder, s3://..., gs://..., as://... or azure://... May be "
+     "given several times.",
      AddRepository},
     {"model-store", kString, "Same as --model-repository.", AddRepository},
     {"exit-on-error", kBool,

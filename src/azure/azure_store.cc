@@ -33,7 +33,8 @@ class AzureProvider final : public object_store::Provider {
   base::Result<Access> Open(const std::string& path,
                             http_client::HttpClient& client) const override {
     NEREID_ASSIGN_OR_RETURN(const Location location, ParseLocation(path));
-    NEREID_ASSIGN_OR_RETURN(Account account, FindAccount(path, location, environment_));
+    NEREID_ASSIGN_OR_RETURN(Account account,
+                            FindAccount(SpelledAsInTriton(path), location, environment_));
     Access access;
     access.identity = fmt::format("{} {}", location.container, account.identity);
     access.protocol =

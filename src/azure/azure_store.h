@@ -19,7 +19,7 @@ struct AzureStoreOptions {
   object_store::Environment environment = object_store::ProcessEnvironment();
 };
 
-// Makes a store for paths that begin with "as://".
+// Makes a store for paths that begin with "as://" or "azure://".
 std::unique_ptr<repository::Store> MakeAzureStore();
 std::unique_ptr<repository::Store> MakeAzureStore(AzureStoreOptions options);
 

@@ -7,8 +7,14 @@ namespace nereid::azure {
 namespace {
 
 constexpr std::string_view kScheme = "as://";
+constexpr std::string_view kLongScheme = "azure://";
 
 }  // namespace
+
+std::string SpelledAsInTriton(std::string_view path) {
+  if (!path.starts_with(kLongScheme)) return std::string(path);
+  return std::string(kScheme).append(path.substr(kLongScheme.size()));
+}
 
 base::Result<Location> ParseLocation(std::string_view path) {
   // A question mark may be in a name; a signature is in none.
@@ -19,7 +25,8 @@ base::Result<Location> ParseLocation(std::string_view path) {
         "?...: give a shared access signature in AZURE_STORAGE_SAS_TOKEN or as 'sas_token' in the "
         "file of TRITON_CLOUD_CREDENTIAL_PATH");
   }
-  std::string_view rest = path;
+  const std::string spelled = SpelledAsInTriton(path);
+  std::string_view rest = spelled;
   if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
   Location location;
   location.host = object_store::TakeComponent(rest);

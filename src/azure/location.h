@@ -16,9 +16,12 @@ struct Location {
   std::string key;  // without slashes at its ends; empty: the whole container
 };
 
-// Parses as://account/container/key and as://account.blob.core.windows.net/container/key. Repeated
-// slashes count once. Fails where account or container are missing, and for a shared access
-// signature: it would be in every message about the path.
+// Returns the path with as://, as Triton spells it, in place of azure://.
+std::string SpelledAsInTriton(std::string_view path);
+
+// Parses as://account/container/key and as://account.blob.core.windows.net/container/key, or
+// the same with azure://. Repeated slashes count once. Fails where account or container are
+// missing, and for a shared access signature: it would be in every message about the path.
 base::Result<Location> ParseLocation(std::string_view path);
 
 // Returns the account of a host: what stands in front of its first dot.

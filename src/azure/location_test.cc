@@ -19,6 +19,18 @@ TEST(ALocation, IsReadInTheFormsOfTriton) {
   EXPECT_EQ(long_form->key, "");
 }
 
+TEST(ALocation, MayBeSpelledWithTheWholeNameOfTheCloud) {
+  const auto location = ParseLocation("azure://account/container/models");
+  ASSERT_TRUE(location.ok());
+  EXPECT_EQ(location->host, "account");
+  EXPECT_EQ(location->container, "container");
+  EXPECT_EQ(location->key, "models");
+  EXPECT_EQ(SpelledAsInTriton("azure://account/container"), "as://account/container");
+  EXPECT_EQ(SpelledAsInTriton("as://azure://x"), "as://azure://x");
+  EXPECT_EQ(ParseLocation("azure://account").status().message(),
+            "Invalid azure storage path: azure://account");
+}
+
 TEST(ALocation, NeedsAnAccountAndAContainer) {
   for (const char* path : {"as://", "as://account", "as://account/", "as:///container"}) {
     const auto location = ParseLocation(path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -48,22 +49,45 @@ std::vector<std::string> InstalledIn(const std::string& directory, std::string_v
   return names;
 }
 
-bool IsInstalled(const ModelView& model, const CheckOptions& options) {
+// Returns the first of the folders in which the server looks for the backend that has it, or
+// nothing.
+std::optional<std::string> FindBackend(const ModelView& model, const CheckOptions& options) {
   const std::string& backend = model.config->backend;
   const std::string place = JoinPath(options.backend_directory, backend);
   const std::string library = fmt::format("libtriton_{}.so", backend);
   const std::string& runtime = model.config->runtime;
-  if (Exists(JoinPath(place, "model.py"))) return true;
-  std::vector<std::string> folders = {place, model.folder};
+  if (Exists(JoinPath(place, "model.py"))) return place;
+  std::vector<std::string> folders;
   for (const int64_t version : model.served) folders.push_back(model.VersionFolder(version));
-  return std::ranges::any_of(folders, [&](const std::string& folder) {
+  folders.insert(folders.end(), {model.folder, place});
+  const auto found = std::ranges::find_if(folders, [&](const std::string& folder) {
     return Exists(JoinPath(folder, runtime.empty() ? library : runtime));
   });
+  if (found == folders.end()) return std::nullopt;
+  return *found;
+}
+
+void CheckRuntime(const ModelView& model, const std::string& folder, Findings& findings) {
+  const std::string& runtime = model.config->runtime;
+  if (runtime.empty()) return;
+  const auto escapes = config::PathEscapes(JoinPath(folder, runtime), folder);
+  if (escapes.ok() && !*escapes) return;
+  findings.AtField(
+      "path-outside", "runtime",
+      {.text = fmt::format("backend library name '{}' escapes backend directory '{}', for model "
+                           "'{}', check model config runtime field",
+                           runtime, folder, model.name),
+       .found = fmt::format("'{}'", runtime),
+       .expected = "the file name of a library"});
 }
 
 void CheckInstalled(const ModelView& model, const CheckOptions& options, Findings& findings) {
   const std::string& backend = model.config->backend;
-  if (options.backend_directory.empty() || backend.empty() || IsInstalled(model, options)) return;
+  if (options.backend_directory.empty() || backend.empty()) return;
+  if (const auto folder = FindBackend(model, options)) {
+    CheckRuntime(model, *folder, findings);
+    return;
+  }
   if (const std::string& runtime = model.config->runtime; !runtime.empty()) {
     findings.AtField("backend-not-installed", "runtime",
                      {.text = fmt::format("backend '{}' has no library '{}', neither in '{}' nor "

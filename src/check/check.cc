@@ -38,8 +38,8 @@ class ModelCheck {
 
   ModelView Run() && {
     if (!IsOtherFolder()) Rules();
-    // The server has the last word.
-    if (!source_.config.ok() && !findings_.has_errors()) {
+    // The server has the last word, once agents have had theirs.
+    if (!source_.config.ok() && !findings_.has_errors() && !AgentsBringFiles(view_)) {
       findings_.AtField("refused", "", {.text = std::string(source_.config.status().message())});
     }
     return std::move(view_);
@@ -72,7 +72,8 @@ class ModelCheck {
   void Rules() {
     Misplaced();
     Text();
-    CheckVersions(view_, findings_);
+    const bool has_files = !AgentsBringFiles(view_);
+    if (has_files) CheckVersions(view_, findings_);
     if (!view_.config) return;
     const ModelConfig& config = *view_.config;
     findings_.Append(config::ModelConfigErrors(config));
@@ -83,14 +84,18 @@ class ModelCheck {
                          .found = fmt::format("'{}'", config.name),
                          .expected = fmt::format("'{}'", view_.name)});
     }
-    CheckModelFiles(view_, findings_);
+    if (has_files) Files();
     CheckTensors(view_, options_, findings_);
     CheckBatching(view_, findings_);
     CheckInstances(view_, options_, findings_);
+    CheckBackend(view_, options_, findings_);
+  }
+
+  void Files() {
+    CheckModelFiles(view_, findings_);
     CheckLabels(view_, findings_);
     CheckStates(view_, findings_);
     CheckWarmUp(view_, findings_);
-    CheckBackend(view_, options_, findings_);
   }
 
   void Misplaced() {
@@ -112,7 +117,7 @@ class ModelCheck {
                        {.text = std::string(view_.read_status.message())});
     } else if (!view_.parse_status.ok()) {
       Faults(std::string(view_.parse_status.message()));
-    } else if (!view_.complete_status.ok() && !view_.versions.empty()) {
+    } else if (!view_.complete_status.ok() && !view_.versions.empty() && !AgentsBringFiles(view_)) {
       // Without a version folder there is another finding, which explains this one.
       findings_.AtField("backend-unidentified", "",
                         {.text = std::string(view_.complete_status.message()),

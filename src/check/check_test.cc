@@ -96,6 +96,40 @@ TEST(Check, HasACaseForEachKind) {
   for (const Kind& kind : Kinds()) EXPECT_TRUE(covered.contains(kind.code)) << kind.code;
 }
 
+TEST(Check, FollowsARuntimeAsTheServerDoes) {
+  const std::string config = "backend: \"identity\"\nruntime: \"../other/libtriton_identity.so\"\n";
+  const std::string tensors = Plain("").substr(Plain("").find('\n') + 1);
+  // The server finds the file from the model's folder, and refuses it for where it is.
+  const RepositoryFolder repository({{"other/libtriton_identity.so", ""},
+                                     {"other/1/", ""},
+                                     {"other/config.pbtxt", Plain("")},
+                                     {"m/1/", ""},
+                                     {"m/config.pbtxt", config + tensors}});
+  const Report report = CheckRepositories(OptionsFor(repository.path()));
+  ASSERT_EQ(report.findings.size(), 1) << Listed(report, repository.path());
+  EXPECT_EQ(report.findings[0].code, "path-outside");
+  EXPECT_EQ(PlaceOf(report.findings[0], repository.path()), "m/config.pbtxt:2:10");
+}
+
+TEST(Check, LeavesFilesThatAnAgentBringsToTheAgent) {
+  const std::string agents = "model_repository_agents { agents { name: \"fetch\" } }\n";
+  const auto codes = [&](const std::string& config) {
+    const RepositoryFolder repository(Files{{"m/1/notes.txt", ""}, {"m/config.pbtxt", config}});
+    CheckOptions options = OptionsFor(repository.path());
+    options.agent_directory.clear();
+    std::set<std::string_view> found;
+    for (const Finding& finding : CheckRepositories(options).findings) found.insert(finding.code);
+    return found;
+  };
+  EXPECT_THAT(codes(agents), testing::IsEmpty());
+  EXPECT_THAT(codes("backend: \"onnxruntime\"\n" + agents), testing::IsEmpty());
+  // What is written is checked all the same, and checksums are of the files that are there.
+  EXPECT_THAT(codes(agents + "max_batch_size: -1\nbackend: \"onnxruntime\"\n"),
+              testing::ElementsAre("batch-size-negative"));
+  EXPECT_THAT(codes("model_repository_agents { agents { name: \"checksum\" } }\n"),
+              testing::ElementsAre("backend-unidentified"));
+}
+
 // The path of a batching library is absolute, so it is known only when the repository is there.
 TEST(Check, MissesABatchingLibrary) {
   const std::string name = "strategy.so";

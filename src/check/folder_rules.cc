@@ -193,6 +193,12 @@ class VersionCheck {
 
 }  // namespace
 
+bool AgentsBringFiles(const ModelView& model) {
+  if (!model.written || !model.written->model_repository_agents) return false;
+  return std::ranges::any_of(*model.written->model_repository_agents,
+                             [](const auto& agent) { return agent.name != "checksum"; });
+}
+
 std::string TextOf(const std::string& path) {
   constexpr size_t kMaxBytes = 64 << 20;
   auto text = repository::LocalStore().Read(path, kMaxBytes);

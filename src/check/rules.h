@@ -12,6 +12,10 @@
 
 namespace nereid::check {
 
+// Whether repository agents give the model other files than those in its folder, which a check then
+// says nothing about. That of checksums does not.
+bool AgentsBringFiles(const ModelView& model);
+
 // Version folders and version policy.
 void CheckVersions(const ModelView& model, Findings& findings);
 // The model files of the versions that are served. REQUIRES: model.config.

@@ -42,8 +42,9 @@ base::Result<int64_t> RoutedStore::ModifiedNs(const std::string& path) const {
 
 base::Status RoutedStore::CheckRepository(const std::string& repository) const {
   if (const Store* const other = FindOther(repository)) return other->CheckRepository(repository);
-  // Triton knows these schemes and reports this error when it was built without them.
-  for (const char* scheme : {"s3://", "gs://", "as://"}) {
+  // Triton knows these schemes, but for the last, and reports this error when it was built without
+  // them.
+  for (const char* scheme : {"s3://", "gs://", "as://", "azure://"}) {
     if (repository.starts_with(scheme)) {
       return base::InternalError(std::string(scheme) + " file-system not supported.");
     }

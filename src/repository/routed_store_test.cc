@@ -47,6 +47,8 @@ TEST(ARoutedStore, ReportsUnknownSchemes) {
   const RoutedStore store;
   EXPECT_EQ(store.CheckRepository("gs://bucket").message(), "gs:// file-system not supported.");
   EXPECT_EQ(store.CheckRepository("as://account").message(), "as:// file-system not supported.");
+  EXPECT_EQ(store.CheckRepository("azure://account").message(),
+            "azure:// file-system not supported.");
 }
 
 TEST(ARoutedStore, AsksAStoreOfAKindThatItWasGiven) {

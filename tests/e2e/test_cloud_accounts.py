@@ -129,7 +129,9 @@ def test_a_wrong_key_of_azure_is_told_with_the_container(start_server, azure, tm
     assert "the key of the storage account is not base64" in log and "my key" not in log
 
 
-def test_the_entry_with_the_longest_name_is_used_for_azure(start_server, azure, tmp_path):
+@pytest.mark.parametrize("scheme", ["as", "azure"])
+def test_the_entry_with_the_longest_name_is_used_for_azure(start_server, azure, tmp_path, scheme):
+    """Entries are spelled as for Triton, whichever way the repository is."""
     endpoint = f"http://127.0.0.1:{azure.port}/{object_stores.ACCOUNT}"
     account = {"account_str": object_stores.ACCOUNT, "endpoint": endpoint}
     entries = {
@@ -141,7 +143,8 @@ def test_the_entry_with_the_longest_name_is_used_for_azure(start_server, azure, 
     environment = azure.environment(
         tmp_path / "cache", tmp_path, TRITON_CLOUD_CREDENTIAL_PATH=str(credentials)
     )
-    infer_identity(start_server(azure.url("bucket"), env=environment), "m")
+    repository = azure.url("bucket").replace("as://", f"{scheme}://")
+    infer_identity(start_server(repository, env=environment), "m")
 
 
 def test_a_connection_string_is_enough(start_server, azure, tmp_path):

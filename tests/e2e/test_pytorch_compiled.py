@@ -260,6 +260,8 @@ def test_a_file_that_cannot_be_served_is_refused_and_leaves_nothing(start_server
     }
     for name, (content, _) in bad.items():
         models.write_model(empty_repository, name, None, {"1": {"model.pt2": content}})
+    models.write_model(empty_repository, "folder", 'platform: "torch_aoti"\n')
+    (empty_repository / "folder" / "1" / "model.pt2").mkdir()
     models.write_model(empty_repository, "good", None, {"1": {"model.pt2": whole}})
     temporary = tmp_path / "tmp"
     temporary.mkdir()
@@ -270,6 +272,7 @@ def test_a_file_that_cannot_be_served_is_refused_and_leaves_nothing(start_server
     for name, (_, text) in bad.items():
         assert text in index[name]["reason"], index[name]
         assert str(temporary) not in index[name]["reason"], name
+    assert "is a folder" in index["folder"]["reason"]
     assert index["good"]["state"] == "READY"
     np.testing.assert_array_equal(ask(client, "good", values(2)).as_numpy("OUTPUT__2"), values(2)["ids"] + 1)
     client.close()

@@ -103,6 +103,8 @@ def argument(name, value):
         content += field(3, value)
     elif isinstance(value, (str, bytes)):
         content += field(4, value)
+    elif isinstance(value, np.ndarray):
+        content += field(5, value.astype("<f4").tobytes())
     elif len(value) and isinstance(value[0], float):
         content += b"".join(_varint(5 << 3 | 5) + struct.pack("<f", v) for v in value)
     elif len(value) and isinstance(value[0], (str, bytes)):

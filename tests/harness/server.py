@@ -175,6 +175,10 @@ class Server:
     def resident_bytes(self):
         return psutil.Process(self.pid).memory_info().rss
 
+    def read_bytes(self):
+        """How much it has read so far, from files and sockets."""
+        return psutil.Process(self.pid).io_counters().read_chars
+
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
 

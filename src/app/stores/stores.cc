@@ -12,6 +12,7 @@ std::vector<repository::StoreKind> AllStores() {
       {"s3://", [] { return s3::MakeS3Store(); }},
       {"gs://", [] { return gcs::MakeGcsStore(); }},
       {"as://", [] { return azure::MakeAzureStore(); }},
+      {"azure://", [] { return azure::MakeAzureStore(); }},
   };
 }
 
