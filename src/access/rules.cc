@@ -273,7 +273,10 @@ class RulesReader {
 
   static bool IsOnThisMachine(std::string_view url) {
     url.remove_prefix(std::string_view("http://").size());
-    const std::string_view host = url.substr(0, url.find_first_of(":/"));
+    const std::string_view authority = url.substr(0, url.find_first_of("/?#\\"));
+    // A name in front of the host would look like one.
+    if (authority.find('@') != std::string_view::npos) return false;
+    const std::string_view host = authority.substr(0, authority.find(':'));
     return host == "localhost" || host == "127.0.0.1";
   }
 

@@ -126,6 +126,8 @@ TEST(Rules, OfTokensNeedAnAudienceAndKeysFromASafePlace) {
   EXPECT_EQ(with("http://127.0.0.1:1/keys", rest), "");
   EXPECT_THAT(with("http://id.example.com/keys", rest), HasSubstr("https://"));
   EXPECT_THAT(with("http://127.0.0.1.example.com/keys", rest), HasSubstr("https://"));
+  EXPECT_THAT(with("http://127.0.0.1:80@id.example.com/keys", rest), HasSubstr("https://"));
+  EXPECT_THAT(with("http://localhost@id.example.com/keys", rest), HasSubstr("https://"));
   EXPECT_THAT(with("keys.json", R"(, "scopes": {"x": ["infer"]})"), HasSubstr("audience"));
   EXPECT_THAT(with("keys.json", R"(, "audience": "a")"), HasSubstr("scopes: expected an object"));
   EXPECT_THAT(with("keys.json", rest + R"(, "models": "m", "models_claim": "c")"),

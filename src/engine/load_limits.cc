@@ -2,11 +2,14 @@
 #include "engine/load_limits.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "config/parse.h"
+#include "tensor/shape.h"
 
 namespace nereid::engine {
 namespace {
@@ -28,6 +31,28 @@ uint64_t CountWarmUpRuns(const config::ModelConfig& config) {
   return count;
 }
 
+// Returns how many bytes the inputs of the largest warm-up execution have, as far as the
+// configuration tells; UINT64_MAX if they cannot be counted.
+uint64_t CountWarmUpBytes(const config::ModelConfig& config) {
+  uint64_t most = 0;
+  for (const config::ModelWarmup& sample : config.model_warmup) {
+    uint64_t sum = 0;
+    for (const auto& [name, input] : sample.inputs) {
+      if (input.data_type == tensor::DataType::kBytes) continue;  // as many as their file has
+      const auto size = tensor::ByteSize(input.data_type, input.dims);
+      uint64_t product = 0;
+      // Without a size, the load fails for another reason.
+      if (!size) continue;
+      if (__builtin_mul_overflow(uint64_t{*size}, uint64_t{sample.batch_size}, &product) ||
+          __builtin_add_overflow(sum, product, &sum)) {
+        return UINT64_MAX;
+      }
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 base::Status CheckCount(std::string_view model, uint64_t count, std::string_view what,
                         uint64_t limit, std::string_view flag) {
   if (count <= limit) return base::OkStatus();
@@ -37,14 +62,11 @@ base::Status CheckCount(std::string_view model, uint64_t count, std::string_view
                   model, count, what, limit, flag));
 }
 
-// A configuration that cannot be parsed is left to the load, which says what is wrong with it.
-base::Status CheckConfig(std::string_view model, const std::string& json,
+base::Status CheckConfig(std::string_view model, const config::ModelConfig& config,
                          const core::BudgetLimits& limits) {
-  const base::Result<config::ModelConfig> config = config::ParseModelConfigJson(json);
-  if (!config.ok()) return base::OkStatus();
-  NEREID_RETURN_IF_ERROR(CheckCount(model, CountInstances(*config), "instances",
+  NEREID_RETURN_IF_ERROR(CheckCount(model, CountInstances(config), "instances",
                                     limits.load_instances, "--max-load-instances"));
-  return CheckCount(model, CountWarmUpRuns(*config), "executions to warm up",
+  return CheckCount(model, CountWarmUpRuns(config), "executions to warm up",
                     limits.load_warm_up_runs, "--max-load-warm-up-runs");
 }
 
@@ -66,10 +88,21 @@ base::Status TakeLoad(std::string_view model, const service::LoadOptions& option
                       core::Budgets& budgets, base::BudgetGrant& grant) {
   uint64_t bytes = options.config ? options.config->size() : 0;
   for (const service::LoadOptions::File& file : options.files) bytes += file.content.size();
-  if (!grant.Resize(budgets.load_bytes, bytes)) {
-    return NoRoomToLoad(model, bytes, budgets.load_bytes.limit());
+  const uint64_t limit = budgets.load_bytes.limit();
+  // A configuration that cannot be parsed is left to the load, which says what is wrong with it.
+  std::optional<config::ModelConfig> config;
+  if (options.config) {
+    base::Result<config::ModelConfig> parsed = config::ParseModelConfigJson(*options.config);
+    if (parsed.ok()) config = *std::move(parsed);
   }
-  return options.config ? CheckConfig(model, *options.config, budgets.limits) : base::OkStatus();
+  if (config) {
+    const uint64_t warm_up_bytes = CountWarmUpBytes(*config);
+    NEREID_RETURN_IF_ERROR(
+        CheckCount(model, warm_up_bytes, "bytes to warm up", limit, "--max-load-memory"));
+    bytes += warm_up_bytes;
+  }
+  if (!grant.Resize(budgets.load_bytes, bytes)) return NoRoomToLoad(model, bytes, limit);
+  return config ? CheckConfig(model, *config, budgets.limits) : base::OkStatus();
 }
 
 }  // namespace nereid::engine

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace nereid::engine {
@@ -38,6 +39,22 @@ TEST_F(LoadLimitsTest, ConfigurationsMayAskForSomeWarmUp) {
   EXPECT_EQ(Take(R"({"name":"m","model_warmup":[{"name":"a","count":20},{"name":"b"}]})"),
             "the configuration in the load request for 'm' asks for 21 executions to warm up, the "
             "limit is 20 (--max-load-warm-up-runs)");
+}
+
+TEST_F(LoadLimitsTest, WhatConfigurationsWarmUpWithHasToFitIntoMemory) {
+  const auto with = [](const char* dims, const char* batch) {
+    return fmt::format(
+        R"({{"name":"m","model_warmup":[{{"name":"a","batch_size":{},"inputs":{{"x":{{)"
+        R"("data_type":"TYPE_FP32","dims":{},"zero_data":true}}}}}}]}})",
+        batch, dims);
+  };
+  EXPECT_EQ(Take(with("[100]", "4")), "");
+  EXPECT_EQ(Take(with("[126]", "4")),
+            "the configuration in the load request for 'm' asks for 2016 bytes to warm up, the "
+            "limit is 2000 (--max-load-memory)");
+  EXPECT_NE(Take(with("[2147483647]", "1")), "");
+  EXPECT_NE(Take(with("[2147483647, 1073741824]", "65536")), "");
+  EXPECT_EQ(Take(with("[9223372036854775807, 9223372036854775807]", "1")), "");  // left to the load
 }
 
 TEST_F(LoadLimitsTest, FaultyConfigurationsAreLeftToTheLoad) {

@@ -37,6 +37,7 @@ SERVER_ENDS = (
     "Broken pipe",
     "EOF occurred",
     "failed to connect",
+    "No such file or directory",  # of a Unix socket
 )
 
 
@@ -67,6 +68,32 @@ class Generations:
             return self.begun
 
 
+class Shares:
+    """Which versions of the model `canary` may answer a request that names none."""
+
+    def __init__(self, versions):
+        self._mutex = threading.Lock()
+        self._history = [frozenset(versions)]
+
+    def begin(self, versions):
+        """These may answer as well as those before them, until the change to them has worked."""
+        with self._mutex:
+            self._history.append(self._history[-1] | frozenset(versions))
+
+    def end(self, versions):
+        with self._mutex:
+            self._history.append(frozenset(versions))
+
+    def mark(self):
+        with self._mutex:
+            return len(self._history) - 1
+
+    def since(self, mark):
+        """Those that may have answered a request that was sent at the mark."""
+        with self._mutex:
+            return frozenset().union(*self._history[mark:])
+
+
 class Oracle:
     """Judges responses and errors, and counts them. Thread-safe."""
 
@@ -75,6 +102,7 @@ class Oracle:
         self._explained = {}  # text → how many troubles explain it now, and until when it is explained after them
         self._latencies = []
         self.generations = Generations()
+        self.shares = Shares({"1"})
         self.seen = collections.Counter()
         self.problems = []
 

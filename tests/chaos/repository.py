@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import onnx
 
-from harness import decoupled, isolation, models, python_models, sequences
+from harness import decoupled, isolation, models, openai_models, python_models, sequences, tensorflow_models, torch_models
 from harness import server as servers
 
 ISOLATION_TIMEOUT_SECONDS = 10
@@ -23,6 +23,11 @@ CHAIN = ('platform: "ensemble"\nmax_batch_size: 0\n' + FLOATS
 # In the store, when there is one.
 REMOTE = "from_store"
 CHANGING = "changing"
+# Version N of it adds N: 1 is stable, 2 the canary, and 3 gets copies, whose answers nobody must see.
+CANARY = "canary"
+STABLE, SHARED, SHADOW = "1", "2", "3"
+# Served by OpenAI's API; they say what they were told, the first in pieces.
+SPEAKERS = ("echo", "parrot")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +60,39 @@ def write_changing(path, number):
     (folder / "new").rename(folder / "model.onnx")
 
 
+def write_canary(path):
+    values = {"version_labels": f"stable={STABLE}", "default_version_label": "stable", "canary_version": SHARED,
+              "shadow_version": SHADOW, "shadow_percent": "20"}  # fmt: skip
+    config = 'platform: "onnxruntime_onnx"\nmax_batch_size: 0\nversion_policy { all { } }\n' + FLOATS
+    config += "".join(openai_models.parameter(name, value) for name, value in values.items())
+    models.write_model(path, CANARY, config,
+                       {version: {"model.onnx": onnx_adder(int(version))} for version in (STABLE, SHARED, SHADOW)})
+
+
+def write_speakers(path):
+    echo, parrot = SPEAKERS
+    python_models.write(path, echo, openai_models.ECHO, openai_models.ECHO_CONFIG)
+    names = {"openai": "completions", "openai_text_input": "INPUT0", "openai_text_output": "OUTPUT0"}
+    models.write_model(path, parrot, models.identity_config("BYTES", [1])
+                       + "".join(openai_models.parameter(name, value) for name, value in names.items()))
+
+
+def write_of_frameworks(path):
+    """Models of frameworks that are built only where they are installed."""
+    rows = [("INPUT0", "FP32", [-1])], [("OUTPUT0", "FP32", [-1])]
+    if servers.has_backend("pytorch") and (servers.build_folder() / torch_models.MAKER).exists():
+        made = torch_models.Repository(path)
+        code = 'def forward(self, INPUT0):\n    return {"OUTPUT0": INPUT0}\n'
+        made.add("pytorch", code, torch_models.config(*rows, BATCHED, max_batch_size=8)).write()
+        yield Identity("pytorch", is_batched=True)
+    if servers.has_backend("tensorflow"):
+        graph, inputs, outputs = tensorflow_models.echo("FP32", [-1, -1])
+        tensorflow_models.write_saved_model(
+            path, "tensorflow", (graph, {"INPUT0": inputs["x"]}, {"OUTPUT0": outputs["y"]}),
+            'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n' + BATCHED + FLOATS)
+        yield Identity("tensorflow", is_batched=True)
+
+
 def write(path):
     """Writes the repository; returns the models that the build can serve, as Identity."""
     models.write_model(path, "identity", models.identity_config("FP32", [-1]))
@@ -81,12 +119,14 @@ def write(path):
         known.append(Identity("onnx_isolated", is_batched=True))
         sequences.write_keep(path, "keep", idle_us=5_000_000)
         write_changing(path, 0)
+        write_canary(path)
     if servers.has_backend("openvino"):
         models.write_model(path, "openvino", 'backend: "openvino"\nmax_batch_size: 8\n'
                            'default_model_filename: "model.onnx"\n' + FLOATS,
                            {"1": {"model.onnx": models.onnx_identity("FP32", ["n", "m"])}})
         known.append(Identity("openvino", is_batched=True))
-    return known
+    write_speakers(path)
+    return [*known, *write_of_frameworks(path)]
 
 
 def write_remote(path):

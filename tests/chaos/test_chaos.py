@@ -57,6 +57,15 @@ def test_a_wrong_response_is_a_problem_and_no_right_one():
     assert len(judge.problems) == 1
 
 
+def test_a_version_may_answer_until_the_change_that_takes_its_share_has_worked():
+    shares = oracle.Shares({"1"})
+    first = shares.mark()
+    shares.begin({"2"})
+    second = shares.mark()
+    shares.end({"2"})
+    assert [sorted(shares.since(mark)) for mark in (first, second, shares.mark())] == [["1", "2"], ["1", "2"], ["2"]]
+
+
 def samples(values):
     return [{"seconds": float(number), "resident MB": value, "responses": 5, "descriptors": 40, "threads": 9,
              "workers": 2, "p50 ms": 1.0, "p99 ms": 9.0} for number, value in enumerate(values)]

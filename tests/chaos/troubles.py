@@ -54,7 +54,9 @@ class Trouble:
         return self.rng.choice([model.name for model in self.world.identities if model.is_python])
 
     def local_model(self):
-        return self.rng.choice(sorted(path.name for path in self.world.repository.iterdir()))
+        """One that may be unloaded. With the canary, the rules for its versions would go, which its clients know."""
+        names = sorted(path.name for path in self.world.repository.iterdir())
+        return self.rng.choice([name for name in names if name != repository.CANARY])
 
 
 # --- Models come, go and change ---------------------------------------------------------------
@@ -73,7 +75,8 @@ class LoadWhatIsLoaded(Trouble):
     """Nothing changes, and nobody notices."""
 
     def run(self):
-        self.world.control("load", self.local_model())
+        names = sorted(path.name for path in self.world.repository.iterdir())
+        self.world.control("load", self.rng.choice(names))
 
 
 class Change(Trouble):
@@ -89,6 +92,24 @@ class Change(Trouble):
         repository.write_changing(self.world.repository, number)
         if self.world.control("load", repository.CHANGING):
             generations.end(number)
+
+
+class ShiftTraffic(Trouble):
+    """The canary gets another share of the requests, down to none and up to all; its shadow gets one, too."""
+
+    @classmethod
+    def is_possible(cls, world):
+        return world.has_onnx
+
+    def run(self):
+        percent = self.rng.choice((0, 0, 10, 50, 100))
+        versions = {0: {repository.STABLE}, 100: {repository.SHARED}}.get(percent,
+                                                                          {repository.STABLE, repository.SHARED})
+        rules = {"canary": {"percent": percent}, "shadow": {"percent": self.rng.choice((10, 100))}}
+        shares = self.world.oracle.shares
+        shares.begin(versions)
+        if self.world.control("traffic", repository.CANARY, rules):
+            shares.end(versions)
 
 
 class ComeAndGo(Trouble):

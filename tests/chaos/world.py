@@ -143,6 +143,7 @@ class World:
         self.repository.mkdir()
         self.identities = repository.write(self.repository)
         self.has_onnx = servers.has_backend("onnxruntime")
+        self.socket = self.folder / "socket"
         self.disk = Disk(self.folder / "disk")
         self.temporary = self.disk.path / "tmp"
         self.temporary.mkdir()
@@ -181,13 +182,14 @@ class World:
 
     def _flags(self):
         flags = ["--model-control-mode=explicit", "--load-model=*", f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
-                 f"--log-file={self.disk.path / 'server.log'}", "--trace-config=level=TIMESTAMPS"]
+                 f"--log-file={self.disk.path / 'server.log'}", "--trace-config=level=TIMESTAMPS",
+                 f"--admin-address=unix:{self.socket}", "--admin-on-main=true"]
         for protocol in self.encrypted:
             flags += self.tls.flags(protocol)
         if self.redis:
             flags += self.redis.args()
         if self.keys:
-            flags += [f"--api-keys={self.keys.file}", "--admin-on-main=true"]
+            flags += [f"--api-keys={self.keys.file}"]
         if self.collector:
             flags += ["--trace-config=rate=20", "--trace-config=mode=opentelemetry",
                       f"--trace-config=opentelemetry,url={self.collector.url}"]
@@ -229,16 +231,21 @@ class World:
         except OSError:
             return None
 
-    def control(self, what, model):
-        """Loads or unloads; returns whether that worked. An error must be explained."""
+    def control(self, what, model, body=None):
+        """Loads, unloads or directs; returns whether that worked. An error must be explained."""
         try:
-            with self._open(f"/v2/repository/models/{model}/{what}", {}):
+            with self._open(f"/v2/repository/models/{model}/{what}", body or {}):
                 return True
         except urllib.error.HTTPError as error:
             self.oracle.error(f"{what} {model}", error.read().decode(errors="replace"))
         except OSError as error:
             self.oracle.error(f"{what} {model}", f"{type(error).__name__}: {error}")
         return False
+
+    def count_of(self, model, version):
+        """How many requests a version has answered."""
+        with self._open(f"/v2/models/{model}/versions/{version}/stats") as reply:
+            return json.load(reply)["model_stats"][0]["inference_stats"]["success"]["count"]
 
     def is_model_ready(self, model):
         return self.get(f"/v2/models/{model}/ready") == 200
@@ -266,6 +273,8 @@ class World:
                 servers.wait_until(lambda name=name: self.is_model_ready(name), "", timeout=60)
             except AssertionError:
                 self.oracle.problem(f"{name} does not serve in the end")
+        if self.oracle.seen["canary's answers"] and not self.count_of(repository.CANARY, repository.SHADOW):
+            self.oracle.problem("the shadow was sent nothing")
 
     def end(self):
         """SIGTERM under load; returns how long the server took to end."""

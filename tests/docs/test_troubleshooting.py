@@ -46,7 +46,7 @@ LOGGED = re.compile(r"\b\w*(Log|LOG)\w*\(|\.(found|expected|suggestion) =")
 # their workers.
 NO_ERRORS = {
     "any backend can be named in 'backend", "the end of the file", "levels of nesting", "a path inside the model's folder",
-    "Did you mean", "absolute paths, separated by colons", "executions to warm up", "true' or 'false",
+    "Did you mean", "absolute paths, separated by colons", "executions to warm up", "bytes to warm up", "true' or 'false",
     "a tensor of the model", "an entry with key", "No such file",
     "was updated; a further value needs a new state", "was updated already", "is updated without a buffer for its value",
     "is not a valid state name", "max_batch_size: set to", "max_batch_size in its configuration would decide otherwise",

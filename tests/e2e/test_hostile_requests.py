@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile requests over every transport (TCP, TLS, Unix sockets) and in every form (HTTP, gRPC, streams).
+"""Hostile requests over every transport (TCP, TLS, Unix sockets), without API keys and by somebody who has one, and in
+every form (HTTP, gRPC, streams).
 
 Attacks on connections, heads and bodies are in test_security.py and test_wire_attacks.py, which run over every
-transport, too."""
+transport, too; those who have no key are in test_strangers.py."""
 
 import base64
 import json
@@ -20,9 +21,9 @@ FLOATS = bytes(8)
 MODELS = ("id_FP32", "idb_FP32", "id_BYTES")
 
 
-@pytest.fixture(scope="module", params=transports.KINDS)
+@pytest.fixture(scope="module", params=transports.ALL)
 def server(request, require_server, repository_path, tmp_path_factory):
-    transport = transports.KINDS[request.param]()
+    transport = transports.ALL[request.param]()
     args = ["--model-control-mode=explicit", "--allow-client-shm=true"]
     args += [f"--load-model={model}" for model in MODELS]
     with servers.running(

@@ -99,6 +99,29 @@ def test_wrong_files_are_told(tmp_path):
     assert "--name is for one file" in nereid("init", "a.onnx", "b.onnx", "--name", "c", status=2).stderr
 
 
+@pytest.mark.parametrize("name", ["../x", "a/../b", "/tmp/x", "x/..", "x/y", "x/", "..", ".", " ..", ".. ", " ", "\t"])
+def test_s28_names_are_no_paths(tmp_path, onnx_file, name):
+    repository = tmp_path / "inner" / "models"
+    before = sorted(tmp_path.rglob("*"))
+    run = nereid("init", onnx_file, "-r", repository, "--name", name, status=1)
+    assert "path traversal" in run.stderr or "name cannot be empty" in run.stderr
+    nereid("init", onnx_file, "-r", repository, "--name", name, "--force", status=1)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["...", "..my_model", "model..1", "a b", "ünï"])
+def test_s28_names_that_only_look_like_paths_are_names(tmp_path, onnx_file, name):
+    repository = tmp_path / "models"
+    nereid("init", onnx_file, "-r", repository, "--name", name)
+    assert (repository / name / "1" / "model.onnx").exists()
+
+
+def test_s28_names_of_served_files_are_no_paths(tmp_path, onnx_file):
+    for arguments in ([onnx_file, "--name", "../x"], [f"../x={onnx_file}"], [f"..={onnx_file}"]):
+        run = nereid("serve", *arguments, "--http-port", "0", status=2)
+        assert run.stderr and not (tmp_path.parent / "x").exists()
+
+
 def test_each_value_has_its_origin(tmp_path, onnx_file):
     models.write_model(
         tmp_path / "models",

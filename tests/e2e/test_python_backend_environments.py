@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EXECUTION_ENV_PATH: models that bring their own interpreter, as a folder or as an archive."""
 
+import gzip
 import io
 import pathlib
 import sys
@@ -145,6 +146,43 @@ def test_archives_that_grow_without_measure_are_refused(start_server, tmp_path):
         info = tarfile.TarInfo("zeros")
         info.size = 300 << 20
         tar.addfile(info, io.BufferedReader(Zeros(), 1 << 20))
+    check_refused(start_server, tmp_path, path)
+
+
+def header(name, kind, **fields):
+    """The header of a member, with fields of the format GNU: (offset in the header, value)."""
+    info, _ = member(name, kind, content=b"")
+    head = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    for offset, value in fields.values():
+        head[offset:offset + 12] = tarfile.itn(value, 12, tarfile.GNU_FORMAT)
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head)
+
+
+HUGE = 10 << 30
+SIZE, SPARSE_OFFSET, SPARSE_SIZE, REAL_SIZE = 124, 386, 398, 483
+
+
+@pytest.mark.parametrize("name, content", [
+    # One block at the end of ten gigabytes of holes.
+    ("sparse", header("zeros", tarfile.GNUTYPE_SPARSE, size=(SIZE, 512), at=(SPARSE_OFFSET, HUGE - 512),
+                      bytes=(SPARSE_SIZE, 512), real=(REAL_SIZE, HUGE)) + bytes(512)),
+    ("announced", header("zeros", tarfile.REGTYPE, size=(SIZE, HUGE)) + bytes(1 << 20)),
+    ("negative", header("zeros", tarfile.REGTYPE, size=(SIZE, -HUGE))),
+    ("back", header("zeros", tarfile.REGTYPE, size=(SIZE, -512))),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+def test_archives_whose_members_have_odd_sizes_are_refused(start_server, tmp_path, name, content):
+    path = tmp_path / "bad.tar.gz"
+    path.write_bytes(gzip.compress(content + bytes(1024)))
+    check_refused(start_server, tmp_path, path)
+
+
+def test_archives_that_are_ten_gigabytes_of_zeros_are_refused(start_server, tmp_path):
+    path, piece = tmp_path / "bad.tar.gz", gzip.compress(bytes(64 << 20))
+    # Streams of gzip in a row are one.
+    path.write_bytes(gzip.compress(header("zeros", tarfile.REGTYPE, size=(SIZE, HUGE))) + piece * (HUGE >> 26))
+    assert path.stat().st_size < 32 << 20
     check_refused(start_server, tmp_path, path)
 
 

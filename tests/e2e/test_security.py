@@ -60,7 +60,7 @@ def infer_json(**changes):
 @pytest.mark.parametrize("path", POSTS)
 def test_a_million_chunks_are_refused_early(server, path):
     with wire.Connection(server) as connection:
-        connection.send(wire.encode("POST", path, b"", {"Transfer-Encoding": "chunked"}))
+        connection.send(connection.encode("POST", path, b"", {"Transfer-Encoding": "chunked"}))
         try:
             for _ in range(100):
                 connection.send(b"1\r\nA\r\n" * 10000)
@@ -122,9 +122,9 @@ def test_random_lengths_that_do_not_agree(server):
 def test_a_fragmented_request_is_read_as_a_whole(server):
     data = bytes(range(256)) * 8
     body, headers = wire.infer_body([("INPUT0", "UINT8", [1, len(data)], data)])
-    raw = wire.encode("POST", "/v2/models/id_UINT8/infer", body, headers)
     rng = random.Random(6)
     with wire.Connection(server) as connection:
+        raw = connection.encode("POST", "/v2/models/id_UINT8/infer", body, headers)
         for _ in range(20):
             cuts = sorted(rng.sample(range(1, len(raw)), 6))
             for start, end in zip([0, *cuts], [*cuts, len(raw)]):
@@ -192,7 +192,7 @@ def test_strings_longer_than_their_tensor(server, length):
 def test_a_body_beyond_the_limit_is_not_kept(server, mebibytes):
     size, before = mebibytes * MIB, server.resident_bytes()
     with wire.Connection(server) as connection:
-        connection.send(wire.encode("POST", PATH, b"", {"Content-Length": str(size)}))
+        connection.send(connection.encode("POST", PATH, b"", {"Content-Length": str(size)}))
         try:
             for _ in range(mebibytes):
                 connection.send(b" " * MIB)
@@ -358,7 +358,7 @@ def test_memory_is_flat_under_connections_that_break_off(server):
     def some(count):
         for i in range(count):
             with wire.Connection(server) as connection:
-                raw = wire.encode("POST", PATH, GOOD)
+                raw = connection.encode("POST", PATH, GOOD)
                 connection.send(raw[: (i * 7) % len(raw)])
 
     some(500)

@@ -49,7 +49,7 @@ def server_is_as_before(server):
 @pytest.mark.parametrize("path", POSTS)
 def test_s11_chunks_are_counted_on_every_route(server, path):
     with wire.Connection(server) as connection:
-        connection.send(wire.encode("POST", path, b"", {"Transfer-Encoding": "chunked"}))
+        connection.send(connection.encode("POST", path, b"", {"Transfer-Encoding": "chunked"}))
         connection.send(b"1\r\nA\r\n" * 65536)
         connection.send(b"1\r\nA\r\n")
         reply = connection.receive()
@@ -69,7 +69,8 @@ class Http2:
 
     HEADERS, SETTINGS, CONTINUATION, RST, WINDOW_UPDATE = 1, 4, 9, 3, 8
 
-    def __init__(self, server):
+    def __init__(self, server, is_strange=False):
+        self.credentials = {} if is_strange else server.transport.credentials
         self.socket = server.connect("grpc")
         self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(self.SETTINGS, 0, 0, b""))
         # From then on there is room for what a client may send.
@@ -100,6 +101,7 @@ class Http2:
                 (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"x"),
                 (b":path", b"/inference.GRPCInferenceService/ModelInfer"),
                 (b"content-type", b"application/grpc"), (b"te", b"trailers"),
+                *((name.lower().encode(), value.encode()) for name, value in self.credentials.items()),
             )
         ) + extra  # fmt: skip
 
@@ -231,8 +233,9 @@ def test_s23_idle_connections_cost_little(server):
     sockets = [
         server.connect(service) for service in ("http", "grpc") for _ in range(400)
     ]
+    head = wire.encode("POST", INFER, headers={**server.transport.credentials, "Content-Length": "60000000"})
     for raw in sockets:
-        raw.sendall(b"POST /v2/models/id_FP32/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n")
+        raw.sendall(head.removesuffix(b"\r\n"))
     assert wire.request(server, "POST", INFER, GOOD).status == 200
     if not servers.is_sanitized():
         assert server.resident_bytes() - before < 64 * MIB
@@ -274,7 +277,7 @@ def test_s32_nothing_listens_but_what_was_asked_for(server):
         if connection.status == psutil.CONN_LISTEN
     }
     ports = {server.metrics_port}
-    if server.transport.name != "unix":
+    if server.transport.has_ports:
         ports |= {server.http_port, server.grpc_port}
     assert listening == ports
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which clients reach a server's ports: plain TCP, TLS, and Unix sockets."""
+"""The ways in which clients reach a server's ports: plain TCP, TLS, and Unix sockets, each without API keys and
+with one."""
 
+import collections
+import hashlib
+import json
 import pathlib
 import shutil
 import socket
@@ -13,7 +17,9 @@ from harness import certificates
 
 class Tcp:
     name = "tcp"
+    has_ports = True
     args = ()
+    credentials = {}  # header fields that each request of a client carries
 
     def connect(self, server, service, timeout):
         """A connected socket for `service`, http or grpc."""
@@ -24,6 +30,10 @@ class Tcp:
 
     def channel(self, server, options=()):
         return grpc.insecure_channel(server.grpc, options=options)
+
+    def channel_of_a_stranger(self, server, options=()):
+        """A channel without credentials."""
+        return self.channel(server, options)
 
     def connect_bare(self, server, service, timeout=30):
         """A connected socket on which nothing was said yet."""
@@ -71,6 +81,7 @@ class Tls(Tcp):
 
 class Unix(Tcp):
     name = "unix"
+    has_ports = False
 
     def __init__(self):
         # Paths of sockets are limited to 107 bytes.
@@ -91,3 +102,61 @@ class Unix(Tcp):
 
 
 KINDS = {kind.name: kind for kind in (Tcp, Tls, Unix)}
+
+
+# --- API keys ---------------------------------------------------------------------------------
+
+# Any text will do as a key; those that `nereid keys` makes are random.
+KEY = "the key of whoever may do everything"
+Details = collections.namedtuple(
+    "Details", ["method", "timeout", "metadata", "credentials", "wait_for_ready", "compression"]
+)
+
+
+class AddMetadata(
+    grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor,
+):  # fmt: skip
+    """Adds metadata to each call of a channel."""
+
+    def __init__(self, metadata):
+        self.metadata = list(metadata)
+
+    def _intercept(self, continuation, details, request):
+        fields = {name: getattr(details, name) for name in Details._fields}
+        fields["metadata"] = [*(details.metadata or ()), *self.metadata]
+        return continuation(Details(**fields), request)
+
+    intercept_unary_unary = intercept_unary_stream = _intercept
+    intercept_stream_unary = intercept_stream_stream = _intercept
+
+
+class Keyed:
+    """To a server that asks for API keys; clients have one that permits everything."""
+
+    credentials = {"Authorization": f"Bearer {KEY}"}
+
+    def __init__(self):
+        super().__init__()
+        self.keys = tempfile.mkdtemp(prefix="nereid-keys-")
+        file = pathlib.Path(self.keys) / "keys.json"
+        digest = hashlib.sha256(KEY.encode()).hexdigest()
+        file.write_text(json.dumps({"keys": [{"id": "all", "sha256": digest, "scopes": ["admin"]}],
+                                    "anonymous": {"scopes": ["metrics"]}}))  # fmt: skip
+        self.args = [*self.args, f"--api-keys={file}"]
+
+    def channel(self, server, options=()):
+        metadata = [(name.lower(), value) for name, value in self.credentials.items()]
+        return grpc.intercept_channel(super().channel(server, options), AddMetadata(metadata))
+
+    def channel_of_a_stranger(self, server, options=()):
+        return super().channel(server, options)
+
+    def close(self):
+        super().close()
+        shutil.rmtree(self.keys, ignore_errors=True)
+
+
+KEYED = {f"{name}-keys": type(f"Keyed{kind.__name__}", (Keyed, kind), {"name": f"{name}-keys"})
+         for name, kind in KINDS.items()}  # fmt: skip
+ALL = {**KINDS, **KEYED}

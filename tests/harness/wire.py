@@ -25,11 +25,16 @@ class Reply:
 
 
 class Connection:
-    """One connection. Reads keep what came early, so pipelined replies come out one by one."""
+    """One connection. Reads keep what came early, so pipelined replies come out one by one. Requests carry the
+    credentials of the server's transport, unless it is a stranger's."""
 
-    def __init__(self, server, timeout=30):
+    credentials = {}
+
+    def __init__(self, server, timeout=30, is_strange=False):
         self.socket = server.connect("http", timeout)
         self.buffer = b""
+        if not is_strange:
+            self.credentials = server.transport.credentials
 
     def __enter__(self):
         return self
@@ -77,8 +82,12 @@ class Connection:
             body = self._exactly(int(headers.get("content-length", "0")))
         return Reply(status, headers, body)
 
+    def encode(self, method, path, body=b"", headers=()):
+        headers = headers.items() if isinstance(headers, dict) else headers
+        return encode(method, path, body, [*self.credentials.items(), *headers])
+
     def request(self, method, path, body=b"", headers=()):
-        self.send(encode(method, path, body, headers))
+        self.send(self.encode(method, path, body, headers))
         return self.receive()
 
     def is_closed_by_server(self):
@@ -105,9 +114,9 @@ def encode(method, path, body=b"", headers=()):
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def request(server, method, path, body=b"", headers=()):
+def request(server, method, path, body=b"", headers=(), is_strange=False):
     """One request on a connection of its own."""
-    with Connection(server) as connection:
+    with Connection(server, is_strange=is_strange) as connection:
         return connection.request(method, path, body, headers)
 
 

@@ -135,7 +135,7 @@ class TritonPythonModel:
         self._device = _device(kind, device_id, self._plain)
         weights = os.path.splitext(path)[0] + ".pt"
         if os.path.exists(weights):
-            self._plain.load_state_dict(torch.load(weights, map_location=self._device))
+            self._plain.load_state_dict(torch.load(weights, map_location=self._device, weights_only=True))
         else:
             pb_utils.Logger.log_info("model '%s' has no file of parameters '%s'" % (self._name, os.path.basename(weights)))
         self._plain.to(self._device)

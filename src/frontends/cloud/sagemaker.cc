@@ -99,7 +99,21 @@ base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
                                     "'. Must be one of: infer, generate, generate_stream.");
 }
 
+bool SagemakerHandler::IsUnwanted(const http1::HttpHead& head) const {
+  const std::string_view path = head.path();
+  Route route;
+  if (path == "/invocations") {
+    route = {.kind = options_.inference, .model = options_.default_model};
+  } else if (path.starts_with("/models/") && path.ends_with("/invoke")) {
+    route.kind = RouteKind::kModelInfer;
+  } else if (path == "/models") {
+    route.kind = RouteKind::kRepositoryLoad;
+  }
+  return api_.IsUnwanted(head, route);
+}
+
 http1::HttpBodyPlan SagemakerHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  if (IsUnwanted(head)) return {.is_unwanted = true};
   return http::PlanInferBody(head, kSageMakerDialect, max_bytes);
 }
 

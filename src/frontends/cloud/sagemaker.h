@@ -44,6 +44,8 @@ class SagemakerHandler final : public http::JsonHandler {
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
+  // Whether nobody should wait for the body of the request, whose sender may not send it.
+  bool IsUnwanted(const http1::HttpHead& head) const;
   // `rest` is what follows "/models".
   void HandleModels(http1::HttpExchangePtr exchange, std::string_view rest);
   void ListModels(http1::HttpExchangePtr exchange);

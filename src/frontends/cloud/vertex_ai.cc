@@ -87,7 +87,17 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiO
   return std::unique_ptr<VertexAiHandler>(new VertexAiHandler(std::move(options), api, service));
 }
 
+bool VertexAiHandler::IsUnwanted(const http1::HttpHead& head) const {
+  if (head.path() != options_.predict_route) return api_.IsUnwanted(head, {});
+  if (const auto redirect = head.FindHeader(kRedirectHeader)) {
+    const std::string target = "/" + std::string(*redirect);
+    return api_.IsUnwanted(head, http::MatchRoute(target));
+  }
+  return api_.IsUnwanted(head, {.kind = RouteKind::kModelInfer, .model = options_.default_model});
+}
+
 http1::HttpBodyPlan VertexAiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  if (IsUnwanted(head)) return {.is_unwanted = true};
   return http::PlanInferBody(head, kVertexDialect, max_bytes);
 }
 

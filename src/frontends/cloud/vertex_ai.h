@@ -35,6 +35,8 @@ class VertexAiHandler final : public http::JsonHandler {
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
+  // Whether nobody should wait for the body of the request, whose sender may not send it.
+  bool IsUnwanted(const http1::HttpHead& head) const;
   VertexAiHandler(VertexAiOptions options, http::ApiHandler& api, service::Service& service)
       : options_(std::move(options)), api_(api), service_(service) {}
   void Redirect(http1::HttpExchangePtr exchange, std::string_view target);

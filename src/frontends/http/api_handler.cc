@@ -39,7 +39,8 @@ constexpr size_t kMaxJsonInLentMemory = size_t{64} << 10;
 // Larger JSON is read on a worker thread, so that a reactor delays its other connections by a
 // millisecond at most. So is all compressed JSON, which may expand a thousandfold.
 constexpr size_t kMaxJsonOnReactor = size_t{64} << 10;
-// Larger bodies of requests that will be refused because of who sends them are not kept.
+// Larger bodies of requests that will be refused because of who sends them are not waited for. A
+// client keeps its connection after a smaller one.
 constexpr size_t kMaxUnaskedBody = size_t{64} << 10;
 
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
@@ -132,12 +133,26 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
 ApiHandler::~ApiHandler() = default;
 
 http1::HttpBodyPlan ApiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  const bool is_large = head.content_length().value_or(SIZE_MAX) > kMaxUnaskedBody;
-  if (options_.gate != nullptr && is_large && Foresee(head) == access::Gate::Outlook::kDenied)
-      [[unlikely]] {
-    return {.max_bytes = 0};
-  }
+  if (options_.gate != nullptr && IsUnwanted(head)) [[unlikely]]
+    return {.is_unwanted = true};
   return PlanInferBody(head, kTritonDialect, max_bytes);
+}
+
+bool ApiHandler::IsUnwanted(const http1::HttpHead& head) const {
+  if (head.path().find('%') == std::string_view::npos) {
+    return IsUnwanted(head, MatchRoute(head.path()));
+  }
+  const base::Result<std::string> path = DecodePath(head.path());
+  return IsUnwanted(head, path.ok() ? MatchRoute(*path) : Route());
+}
+
+bool ApiHandler::IsUnwanted(const http1::HttpHead& head, const Route& route) const {
+  if (options_.gate == nullptr || head.content_length().value_or(SIZE_MAX) <= kMaxUnaskedBody) {
+    return false;
+  }
+  return route.kind == RouteKind::kNone ||
+         options_.gate->Foresee(HeadSender(head), RouteScope(route.kind), route.model) ==
+             access::Gate::Outlook::kDenied;
 }
 
 access::Gate::Outlook ApiHandler::Foresee(const http1::HttpHead& head) const {

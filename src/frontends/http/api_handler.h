@@ -79,6 +79,9 @@ class ApiHandler final : public JsonHandler {
   bool AdmitModel(http1::HttpExchangePtr& exchange, std::string_view model) const {
     return http::AdmitModel(exchange, options_.gate, model);
   }
+  // Returns whether the body of such a request is large and Admit will refuse it, or the route is
+  // none, so that nobody should wait for it.
+  bool IsUnwanted(const http1::HttpHead& head, const Route& route) const;
 
  private:
   // Replies to a preflight, and adds the header lines that browsers need to every reply. Returns
@@ -88,6 +91,8 @@ class ApiHandler final : public JsonHandler {
   bool AdmitOrigin(http1::HttpExchangePtr& exchange) const;
   // Whether versions of the model have labels; those of others are no routes, as in Triton.
   bool MayHaveLabels(std::string_view model) const;
+  // The same for the route of the head's path.
+  bool IsUnwanted(const http1::HttpHead& head) const;
   // What Admit will say of a sender, as far as the head tells.
   access::Gate::Outlook Foresee(const http1::HttpHead& head) const;
   // The table in route.cc names the member function for each route.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/json_dom.h"
 
+#include <limits>
+
 #include <rapidjson/encodedstream.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
@@ -63,6 +65,11 @@ class ExactNumbers {
 }  // namespace
 
 base::Status ParseJson(std::string_view text, rapidjson::Document& document) {
+  // Lengths in a document have 32 bits: that of a longer text would begin again at 0.
+  if (text.size() > std::numeric_limits<rapidjson::SizeType>::max()) {
+    return base::InvalidArgumentError("request JSON of " + std::to_string(text.size()) +
+                                      " bytes exceeds the maximum of 4294967295 bytes");
+  }
   constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag;
   rapidjson::ParseResult result;
   const auto parse = [&](rapidjson::Document& into) {

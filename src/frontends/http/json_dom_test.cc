@@ -12,6 +12,14 @@
 namespace nereid::http {
 namespace {
 
+TEST(JsonDom, ReadsNoTextWhoseLengthItCannotCount) {
+  const char* const text = "[1]";
+  rapidjson::Document document;
+  const base::Status error = ParseJson({text, (size_t{4} << 30) + 3}, document);  // not looked at
+  EXPECT_EQ(base::StatusCode::kInvalidArgument, error.code());
+  EXPECT_TRUE(ParseJson({text, 3}, document).ok());
+}
+
 TEST(JsonDom, ReadsNumbersExactly) {
   for (const char* number :
        {"0e50", "0E-50", "-0e40", "0.0e+300", "-0.0e-300", "0.00000000000000000000000000000",

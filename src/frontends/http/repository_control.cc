@@ -2,7 +2,6 @@
 // Texts: HandleRepositoryIndex and HandleRepositoryControl of server/src/http_server.cc of Triton.
 #include "http/repository_control.h"
 
-#include <climits>
 #include <string>
 #include <utility>
 
@@ -36,31 +35,6 @@ base::Result<bool> ReadIndexOptions(std::string_view body) {
     return base::InvalidArgumentError("Invalid value for 'ready': expected a boolean");
   }
   return ready->GetBool();
-}
-
-base::Result<service::LoadOptions> ReadLoadOptions(std::string_view body) {
-  service::LoadOptions options;
-  rapidjson::Document document;
-  NEREID_RETURN_IF_ERROR(ReadBody(body, document));
-  const JsonValue* const parameters = FindMember(document, "parameters");
-  if (parameters == nullptr) return options;
-  if (!parameters->IsObject()) return base::InternalError("attempt to get members for non-object");
-  for (const auto& member : parameters->GetObject()) {
-    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
-    NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(member.value, {}));
-    if (name == "config") {
-      options.config = std::string(text);
-    } else if (!name.starts_with(kFilePrefix)) {
-      return base::InternalError("unexpected error on creating Triton parameter");
-    } else if (text.size() > INT_MAX) {
-      return base::InvalidArgumentError("'" + std::string(name) +
-                                        "' exceeds the maximum allowed data size limit INT_MAX");
-    } else {
-      options.files.push_back(
-          {std::string(name.substr(kFilePrefix.size())), common::DecodeBase64(text)});
-    }
-  }
-  return options;
 }
 
 base::Result<bool> ReadUnloadOptions(std::string_view body) {
@@ -124,6 +98,31 @@ base::Status Control(const HttpExchange& exchange, const Route& route, std::stri
 }
 
 }  // namespace
+
+base::Result<service::LoadOptions> ReadLoadOptions(std::string_view body, size_t most) {
+  service::LoadOptions options;
+  rapidjson::Document document;
+  NEREID_RETURN_IF_ERROR(ReadBody(body, document));
+  const JsonValue* const parameters = FindMember(document, "parameters");
+  if (parameters == nullptr) return options;
+  if (!parameters->IsObject()) return base::InternalError("attempt to get members for non-object");
+  for (const auto& member : parameters->GetObject()) {
+    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+    NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(member.value, {}));
+    if (name == "config") {
+      options.config = std::string(text);
+    } else if (!name.starts_with(kFilePrefix)) {
+      return base::InternalError("unexpected error on creating Triton parameter");
+    } else if (text.size() > most) {
+      return base::InvalidArgumentError("'" + std::string(name) +
+                                        "' exceeds the maximum allowed data size limit INT_MAX");
+    } else {
+      options.files.push_back(
+          {std::string(name.substr(kFilePrefix.size())), common::DecodeBase64(text)});
+    }
+  }
+  return options;
+}
 
 void HandleRepository(HttpExchangePtr exchange, const Route& route, service::Service& service) {
   service.RunBlocking([exchange = std::move(exchange), route, model = std::string(route.model),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -115,12 +114,15 @@ void TextCall::TakePiece(Piece piece, bool is_final) {
     if (!text_.empty() || !piece.tool_calls.empty()) SendPart(piece.tool_calls);
     return;
   }
-  std::ranges::move(piece.tool_calls, std::back_inserter(tool_calls_));
+  for (std::string& call : piece.tool_calls) {
+    tool_call_bytes_ += call.size();
+    tool_calls_.push_back(std::move(call));
+  }
   if (filter_.stopped()) {
     finish_reason_ = "stop";
     return Finish();
   }
-  if (text_.size() > limits_.most_waiting_bytes) {
+  if (text_.size() + tool_call_bytes_ > limits_.most_waiting_bytes) {
     Fail(
         base::InternalError(fmt::format("the model's answer has more than {} bytes; the server "
                                         "joins no longer ones, but streams them",

@@ -80,6 +80,7 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
   TextFilter filter_;
   std::string text_;  // of the whole answer, or of the next event
   std::vector<std::string> tool_calls_;
+  size_t tool_call_bytes_ = 0;  // of those
   size_t call_count_ = 0;
   std::string finish_reason_;
   Usage usage_;

@@ -30,6 +30,11 @@ void BodyReceiver::SetPlan(const HttpBodyPlan& plan) {
   offset_ = is_aligned ? 0 : base::kBufferAlignment - past;
 }
 
+void BodyReceiver::Leave(uint64_t length) {
+  request_.body_size = length;
+  request_.body_truncated = leaves_rest_ = true;
+}
+
 bool BodyReceiver::Expect(uint64_t length) {
   request_.body_size = length;
   if (length <= plan_.max_bytes) {

@@ -35,6 +35,9 @@ class BodyReceiver final : public HttpChunkSink {
   // The offset of the body in such a buffer.
   size_t offset() const { return offset_; }
 
+  // Leaves the whole body unread; 0 stands for a length that is not known.
+  void Leave(uint64_t length);
+
   // For bodies of known length. Begins a body of `length` bytes in request.body_buffer, or in
   // memory of its own if that is empty. Returns false if memory is exhausted.
   bool Expect(uint64_t length);

@@ -45,6 +45,9 @@ struct HttpBodyPlan {
   // The byte of the body that must be 64-byte aligned, because data that is read in place begins
   // there. kNoSplit: there is none.
   size_t split = kNoSplit;
+  // The request is to be refused whatever its body is: it reaches the handler without it, with
+  // body_truncated(), as soon as its head has arrived, and the connection ends with the reply.
+  bool is_unwanted = false;
 };
 
 // The body of an error reply that the server itself sends.

@@ -117,6 +117,10 @@ RequestReceiver::Step RequestReceiver::BeginBody() {
   }
   buffer_.ExpectSize(length, head.chunked());
   body_.SetPlan(handler_.PlanBody(head, max_body_bytes_));
+  if (body_.plan().is_unwanted) {
+    body_.Leave(length);
+    return FinishBody();
+  }
   const bool is_awaited = head.expect_continue() && buffer_.empty();
   if (!head.chunked()) {
     const Step step = BeginBodyOfLength(length);

@@ -21,6 +21,7 @@ struct Handler final : HttpHandler {
   HttpBodyPlan PlanBody(const HttpHead& head, size_t max_bytes) override {
     HttpBodyPlan plan{.max_bytes = max_bytes};
     if (const auto split = head.FindHeader("split")) plan.split = std::stoul(std::string(*split));
+    plan.is_unwanted = head.FindHeader("unwanted").has_value();
     return plan;
   }
   base::BufferRef BodyBuffer(const HttpHead&, const HttpBodyPlan&, size_t size) override {
@@ -195,6 +196,23 @@ TEST_F(RequestReceiverTest, DoesNotReadWithoutEnd) {
   EXPECT_TRUE(request.body_truncated);
   EXPECT_TRUE(receiver().leaves_rest());
   EXPECT_EQ(9'000'000'000'000'000'000u, request.body_size);
+}
+
+TEST_F(RequestReceiverTest, DoesNotWaitForABodyThatNobodyWants) {
+  const std::string head = "POST /p HTTP/1.1\r\nHost: h\r\nUnwanted: yes\r\n";
+  for (const std::string_view rest :
+       {"Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n",
+        "Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"}) {
+    made.reset();
+    ASSERT_EQ(Step::kRequest, Receive(head + std::string(rest)));
+    EXPECT_TRUE(request.body_truncated);
+    EXPECT_TRUE(receiver().leaves_rest());
+    EXPECT_EQ("POST /p ", Shown());
+    EXPECT_EQ(0, continues);
+  }
+  made.reset();
+  ASSERT_EQ(Step::kRequest, Receive(head + "Content-Length: 5\r\n\r\nhello"));
+  EXPECT_EQ("POST /p ", Shown());  // even if it is there
 }
 
 TEST_F(RequestReceiverTest, LetsAClientThatWaitsForItSendItsBody) {

@@ -53,6 +53,17 @@ TEST_F(TimeoutsTest, ProgressBeginsTheWaitAnew) {
   EXPECT_EQ(Verdict::kClose, timeouts.Check(kStart + 19, {}));
 }
 
+TEST_F(TimeoutsTest, AClientThatGoesOnSendingAfterItsReplyIsLeftInTheEnd) {
+  Timeouts timeouts(options);
+  timeouts.Begin(kStart, 0);
+  const auto check = [&](uint64_t at_ms) {
+    timeouts.NoteProgress(kStart + at_ms);
+    return timeouts.Check(kStart + at_ms, {.activity = Activity::kLingering});
+  };
+  for (uint64_t at_ms = 0; at_ms < 30'000; at_ms += 1000) EXPECT_EQ(Verdict::kGoOn, check(at_ms));
+  EXPECT_EQ(Verdict::kClose, check(30'000));
+}
+
 TEST_F(TimeoutsTest, AClockReadingFromBeforeTheLastProgressClosesNothing) {
   options.idle_timeout = milliseconds(10);
   Timeouts timeouts(options);

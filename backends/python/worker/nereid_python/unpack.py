@@ -95,6 +95,9 @@ class Unpacker:
             os.close(source)
 
     def write(self, folder, name, archive, member):
+        if member.size < 0:
+            # Readers of old versions of Python go back by so much, and read the same member without end.
+            raise Refused("the archive has a member '%s' of less than no bytes" % member.name)
         self.left -= member.size
         if self.left < 0:
             raise Refused("the archive is far larger than it looks, or than there is room for")

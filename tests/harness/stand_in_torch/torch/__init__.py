@@ -51,7 +51,8 @@ def save(state, path):
         pickle.dump(state, file)
 
 
-def load(path, map_location=None):
+def load(path, map_location=None, *, weights_only):
+    assert weights_only  # objects of other kinds could run code
     with open(path, "rb") as file:
         return pickle.load(file)
 
