@@ -22,6 +22,7 @@ constexpr double kBottom = 60;
 // The width of a letter of a label, about.
 constexpr double kLetter = 7.6;
 
+// On a narrow screen a plot scrolls, so that its letters can be read.
 constexpr std::string_view kStyle = R"(
 body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1080px;padding:24px}
 h1{font-size:24px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}
@@ -39,7 +40,7 @@ figure{margin:0;background:var(--card);border:1px solid var(--line);border-radiu
 figcaption{font-weight:600;font-size:15px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--muted);margin:4px 0}
 .key{display:inline-block;width:14px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
-svg{display:block;width:100%;max-width:760px;height:auto}
+svg{display:block;width:100%;min-width:460px;max-width:760px;height:auto}
 svg text{font:15px system-ui,sans-serif;fill:var(--muted)}
 svg .label{fill:var(--text)}
 svg .grid-line{stroke:var(--line)}
@@ -278,7 +279,8 @@ std::string PlotHtml(const Plot& plot) {
         ColourOf(series), series.is_dashed ? "dashed" : "solid", EscapeHtml(series.name));
   }
   return fmt::format(
-      "<figure><figcaption>{}</figcaption><div class=\"legend\">{}</div>{}</figure>\n",
+      "<figure><figcaption>{0}</figcaption><div class=\"legend\">{1}</div><div class=\"scroll\" "
+      "tabindex=\"0\" role=\"region\" aria-label=\"{0}\">{2}</div></figure>\n",
       EscapeHtml(plot.title), legend, Drawing(plot).Draw());
 }
 

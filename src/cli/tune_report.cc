@@ -161,9 +161,10 @@ std::string TuneReport(const TuneResult& result) {
       EscapeHtml(TuneVerdict(result)), result.outcome.trials.size(), result.seconds, result.space);
   body += PlotHtml(TrialPlot(result));
   if (!result.patch.empty()) {
-    body += fmt::format("<h2>The change</h2>\n<pre>{}</pre>\n", EscapeHtml(result.patch));
+    body += fmt::format("<h2>The change</h2>\n<pre tabindex=\"0\">{}</pre>\n",
+                        EscapeHtml(result.patch));
   }
-  body += "<h2>Trials</h2>\n" + HtmlTable(TrialTable(result));
+  body += "<h2>Trials</h2>\n" + HtmlTable(TrialTable(result), "Trials");
   return HtmlPage(fmt::format("nereid tune {}", result.model), body);
 }
 
