@@ -2,10 +2,16 @@
 """Bar charts as SVG: for each load the tuned reference, ours, and what the machine allows."""
 
 import html
+import pathlib
+import sys
 
 import tables
 
-SIDES = (("reference", "#9aa5b1"), ("nereid", "#2f7d5b"), ("floor", "#d9a441"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import plot_style  # noqa: E402
+
+SIDES = (("reference", "past"), ("nereid", "c1"), ("floor", "c3"))
 NAMES = {"reference": "reference (tuned)", "nereid": "Nereid", "floor": "limit"}
 LEFT, WIDTH, BAR, GAP, TOP = 330, 460, 7, 9, 56
 
@@ -15,7 +21,7 @@ def text(x, y, content, size=11, anchor="start"):
 
 
 def rect(x, y, width, height, color):
-    return f'<rect x="{x}" y="{y}" width="{width:.1f}" height="{height}" fill="{color}"/>'
+    return f'<rect x="{x}" y="{y}" width="{width:.1f}" height="{height}" class="{color}"/>'
 
 
 def chart(rows, key, title, more_is_better):
@@ -40,11 +46,7 @@ def chart(rows, key, title, more_is_better):
     hint = "more is better" if more_is_better else "less is better"
     head = text(LEFT, 18, f"{title} ({hint})", 14)
     total = LEFT + WIDTH + 60
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{y + 4}" '
-        f'viewBox="0 0 {total} {y + 4}" font-family="sans-serif">'
-        f'<rect width="100%" height="100%" fill="white"/>{head}{"".join(legend)}{"".join(parts)}</svg>\n'
-    )
+    return plot_style.svg(total, y + 4, "".join([head, *legend, *parts]))
 
 
 def write(rows, folder):

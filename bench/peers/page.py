@@ -133,7 +133,7 @@ def text(content):
 
 # --- The plot ---------------------------------------------------------------------------------
 
-COLORS = ("#b9c4cf", "#7d93a8", "#2f7d5b")
+COLORS = ("past", "c5", "c1")
 LEFT, WIDTH, BAR, GAP, ROW_GAP = 90, 330, 11, 60, 10
 
 
@@ -154,10 +154,7 @@ def plot(content):
         parts.append(plots.rect(x, 28, 10, 10, COLORS[i]))
         parts.append(plots.text(x + 14, 37, f"{clients} client{'s' * (clients > 1)}"))
     total = 2 * (LEFT + WIDTH + GAP)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{bottom}" viewBox="0 0 {total} {bottom}" '
-        f'font-family="sans-serif"><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
-    )
+    return plots.plot_style.svg(total, bottom, "".join(parts))
 
 
 def _bars(parts, samples, key, x, y):

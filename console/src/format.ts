@@ -33,6 +33,12 @@ export function percent(value: number | null | undefined): string {
   return `${number(value * 100)} %`;
 }
 
+/** For parts of a whole that is not known to a thousandth. */
+export function wholePercent(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  return value > 0 && value < 0.01 ? '< 1 %' : `${number(Math.round(value * 100))} %`;
+}
+
 export function clock(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 }

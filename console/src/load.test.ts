@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { textOfError } from './api.ts';
 import { EventReader } from './events.ts';
-import { milliseconds, number } from './format.ts';
+import { milliseconds, number, wholePercent } from './format.ts';
 import { layOut } from './graph.ts';
 import { COLUMNS, emptyHistory, quantile, startOf, toRows, withSample } from './load.ts';
 import type { Sample } from './load.ts';
@@ -60,6 +60,7 @@ test('numbers are short', () => {
   assert.equal(number(null), '–');
   assert.equal(milliseconds(0.05), '50 µs');
   assert.equal(milliseconds(2500), '2.5 s');
+  assert.deepEqual([0, 0.002, 0.0101, 0.996, 1.26, null].map(wholePercent), ['0 %', '< 1 %', '1 %', '100 %', '126 %', '–']);
 });
 
 test('steps of an ensemble stand behind those that they wait for', () => {

@@ -249,7 +249,7 @@ function Details({ name }: { name: string }) {
           </div>
         </>
       )}
-      {conf?.ensemble_scheduling && <Ensemble config={conf} />}
+      {conf?.ensemble_scheduling && <Ensemble config={conf} stats={statistics?.model_stats ?? []} />}
       {conf?.sequence_batching && <Sequences name={name} />}
       {statistics && <WhereTimeGoes stats={statistics.model_stats} steps={conf?.ensemble_scheduling?.step.map((step) => step.model_name) ?? []} />}
       <h2>Statistics</h2>

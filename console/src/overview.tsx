@@ -179,7 +179,7 @@ export function Overview() {
           least={0.1}
           lines={[
             { label: 'p50', color: '--c1', values: cut(history.p50_ms) },
-            { label: 'p99', color: '--c3', values: cut(history.p99_ms) },
+            { label: 'p99', color: '--c2', values: cut(history.p99_ms) },
           ]}
         />
         <Chart title="Requests that wait" times={times} show={number} lines={[{ label: 'queued', color: '--c1', values: cut(history.queued) }]} />

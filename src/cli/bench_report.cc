@@ -178,8 +178,10 @@ std::string_view ClassOf(Style style) {
 
 }  // namespace
 
-std::string HtmlTable(const Table& table) {
-  std::string out = "<div class=\"scroll\"><table><tr>";
+std::string HtmlTable(const Table& table, std::string_view label) {
+  std::string out = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><tr>",
+      EscapeHtml(label));
   for (const Column& column : table.columns()) {
     out += fmt::format("<th{}>{}</th>", column.is_number ? "" : " class=\"left\"",
                        EscapeHtml(column.title));
@@ -201,18 +203,19 @@ std::string HtmlPage(std::string_view heading, std::string_view body) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<title>{0}</title><style>{1}</style></head>\n<body><h1>{0}</h1>\n{2}</body></html>\n",
+      "<title>{0}</title><style>{1}</style></head>\n<body><main><h1>{0}</h1>\n{2}</main></body></"
+      "html>\n",
       EscapeHtml(heading), PlotStyle(), body);
 }
 
 std::string BenchReport(const BenchResult& result, const BenchResult* before) {
-  std::string body = Facts(result) + HtmlTable(LevelTable(result));
+  std::string body = Facts(result) + HtmlTable(LevelTable(result), "Levels");
   body +=
       "<p class=\"soft\">QUEUE, COMPUTE and BATCH are the server's own averages of a request's "
       "time "
       "in the queue, an execution's time, and the inferences in an execution.</p>\n";
   if (result.failed() > 0) {
-    body += "<h2>Errors</h2>\n" + HtmlTable(ErrorTable(result));
+    body += "<h2>Errors</h2>\n" + HtmlTable(ErrorTable(result), "Errors");
   }
   std::vector<LevelComparison> levels;
   if (before != nullptr) {
@@ -220,7 +223,7 @@ std::string BenchReport(const BenchResult& result, const BenchResult* before) {
     body +=
         fmt::format("<h2>Compared with the run of {}</h2>\n<p>{}</p>\n",
                     EscapeHtml(before->started), EscapeHtml(VerdictOf(*before, result, levels)));
-    if (!levels.empty()) body += HtmlTable(ComparisonTable(levels));
+    if (!levels.empty()) body += HtmlTable(ComparisonTable(levels), "Comparison");
   }
   body += "<div class=\"grid\">\n" + PlotHtml(LatencyAndRate(result, before));
   if (!levels.empty()) body += PlotHtml(Changes(levels));

@@ -16,7 +16,8 @@ std::string BenchReport(const BenchResult& result, const BenchResult* before);
 // A page with this heading around `body`.
 std::string HtmlPage(std::string_view heading, std::string_view body);
 
-// The table as HTML.
-std::string HtmlTable(const Table& table);
+// The table as HTML. It scrolls by itself where it is too wide, also by keyboard; `label` is read
+// to people who do not see it.
+std::string HtmlTable(const Table& table, std::string_view label);
 
 }  // namespace nereid::cli

@@ -236,8 +236,9 @@ TEST(BenchReport, AComparisonWithoutCommonLevelsHasNoTableOfThem) {
 TEST(HtmlTable, TextsAreEscapedAndStylesBecomeClasses) {
   Table table({{.title = "<A>"}, {.title = "N", .is_number = true}});
   table.Add({"a & b", {"1", Style::kBad}});
-  EXPECT_EQ(HtmlTable(table),
-            "<div class=\"scroll\"><table><tr><th class=\"left\">&lt;A&gt;</th><th>N</th></tr>\n"
+  EXPECT_EQ(HtmlTable(table, "of <A>"),
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"of "
+            "&lt;A&gt;\"><table><tr><th class=\"left\">&lt;A&gt;</th><th>N</th></tr>\n"
             "<tr><td class=\" left wide\">a &amp; b</td><td class=\"bad number\">1</td></tr>\n"
             "</table></div>\n");
 }

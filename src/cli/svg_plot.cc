@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/plot_palette.h"
+
 namespace nereid::cli {
 namespace {
 
@@ -20,40 +22,47 @@ constexpr double kBottom = 60;
 // The width of a letter of a label, about.
 constexpr double kLetter = 7.6;
 
+// On a narrow screen a plot scrolls, so that its letters can be read.
 constexpr std::string_view kStyle = R"(
-:root{color-scheme:light dark;--page:#fcfcfb;--ink:#1d1d1b;--soft:#6b6a65;--grid:#e3e2dd;--card:#ffffff;
---s0:#2a6fdb;--s1:#d2691e;--s2:#1b8a5a;--s3:#a8327d;--s4:#8a6d00;--s5:#5b4fc4;--s6:#0e7c86;--s7:#b3261e;--s8:#a3a29b;
---good:#1b8a5a;--bad:#b3261e}
-@media (prefers-color-scheme:dark){:root{--page:#161615;--ink:#ecebe6;--soft:#a3a29b;--grid:#33332f;--card:#1e1e1c;
---s0:#6ea8fe;--s1:#f0965a;--s2:#58c492;--s3:#e07cbb;--s4:#d6b94a;--s5:#a79cf5;--s6:#57c3cc;--s7:#f2857d;--s8:#75746e;
---good:#58c492;--bad:#f2857d}}
-body{background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1080px;padding:24px}
+body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1080px;padding:24px}
 h1{font-size:24px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}
-p{margin:6px 0}.soft{color:var(--soft)}
+p{margin:6px 0}.soft{color:var(--muted)}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}
 .scroll{overflow-x:auto}
-th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
-th{color:var(--soft);font-weight:500;font-size:13px}
+th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--muted);font-weight:500;font-size:13px}
 th:first-child,td:first-child,.left{text-align:left}
 td.wide{white-space:normal}
 .good{color:var(--good);font-weight:600}.bad{color:var(--bad);font-weight:600}
-.note{border-left:3px solid var(--s1);padding:2px 12px;margin:8px 0}
+.note{border-left:3px solid var(--c3);padding:2px 12px;margin:8px 0}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,470px),1fr));gap:20px;margin-top:20px}
-figure{margin:0;background:var(--card);border:1px solid var(--grid);border-radius:8px;padding:14px}
+figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:14px}
 figcaption{font-weight:600;font-size:15px}
-.legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft);margin:4px 0}
+.legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--muted);margin:4px 0}
 .key{display:inline-block;width:14px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
-svg{display:block;width:100%;max-width:760px;height:auto}
-svg text{font:15px system-ui,sans-serif;fill:var(--soft)}
-svg .label{fill:var(--ink)}
-svg .grid-line{stroke:var(--grid)}
+svg{display:block;width:100%;min-width:460px;max-width:760px;height:auto}
+svg text{font:15px system-ui,sans-serif;fill:var(--muted)}
+svg .label{fill:var(--text)}
+svg .grid-line{stroke:var(--line)}
 svg .limit{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:6 4}
 svg .limit-text{fill:var(--bad)}
 svg .line{fill:none;stroke-width:2;stroke-linejoin:round}
-pre{background:var(--card);border:1px solid var(--grid);border-radius:8px;padding:12px;overflow-x:auto}
+pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px;overflow-x:auto}
 )";
 
-std::string ColourOf(const PlotSeries& series) { return fmt::format("var(--s{})", series.colour); }
+std::string ColourOf(const PlotSeries& series) {
+  if (series.colour == PlotSeries::kPast) return "var(--past)";
+  return fmt::format("var(--c{})", series.colour + 1);
+}
+
+// The colours as variables, for one scheme.
+std::string Variables(std::string_view PlotColour::* scheme) {
+  std::string out;
+  for (const PlotColour& colour : kPlotPalette) {
+    out += fmt::format("--{}:{};", colour.name, colour.*scheme);
+  }
+  return out;
+}
 
 // The values of one axis, and where they lie in the plot.
 class Scale {
@@ -270,10 +279,15 @@ std::string PlotHtml(const Plot& plot) {
         ColourOf(series), series.is_dashed ? "dashed" : "solid", EscapeHtml(series.name));
   }
   return fmt::format(
-      "<figure><figcaption>{}</figcaption><div class=\"legend\">{}</div>{}</figure>\n",
+      "<figure><figcaption>{0}</figcaption><div class=\"legend\">{1}</div><div class=\"scroll\" "
+      "tabindex=\"0\" role=\"region\" aria-label=\"{0}\">{2}</div></figure>\n",
       EscapeHtml(plot.title), legend, Drawing(plot).Draw());
 }
 
-std::string_view PlotStyle() { return kStyle; }
+std::string PlotStyle() {
+  return fmt::format(
+      ":root{{color-scheme:light dark;{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}{}",
+      Variables(&PlotColour::light), Variables(&PlotColour::dark), kStyle);
+}
 
 }  // namespace nereid::cli

@@ -28,13 +28,13 @@ struct PlotPoint {
 // Points of one colour.
 struct PlotSeries {
   std::string name;      // in the legend; empty: not there
-  size_t colour = 0;     // the number of a colour; kMuted for a thing of the past
+  size_t colour = 0;     // the number of a colour; kPast for what it is compared with
   bool has_line = true;  // through the points, in order
   bool is_dashed = false;
   bool is_large = false;  // points that stand out
   std::vector<PlotPoint> points;
 
-  static constexpr size_t kMuted = 8;
+  static constexpr size_t kPast = 8;
 };
 
 // An axis begins at zero, or is logarithmic.
@@ -62,7 +62,7 @@ struct Plot {
 std::string PlotHtml(const Plot& plot);
 
 // The style sheet of a page with plots: colours, texts and tables.
-std::string_view PlotStyle();
+std::string PlotStyle();
 
 // Returns the text with what HTML would take for markup replaced.
 std::string EscapeHtml(std::string_view text);

@@ -154,16 +154,20 @@ TEST(PlotHtml, ALabelStandsLeftOfAPointAtTheRightEdge) {
 
 TEST(PlotHtml, TheLegendHasTheSeriesWithNames) {
   Plot plot = PlotOf({{.x = 1, .y = 1}}, false);
-  plot.series.push_back({.colour = PlotSeries::kMuted, .is_dashed = true});
+  plot.series.push_back({.colour = PlotSeries::kPast, .is_dashed = true});
   plot.series.push_back({.name = "old", .colour = 3, .is_dashed = true});
   const std::string html = PlotHtml(plot);
   EXPECT_EQ(CountOf(html, "class=\"key\""), 2U);
-  EXPECT_THAT(html, HasSubstr("border-color:var(--s3);border-top-style:dashed\"></i>old"));
+  EXPECT_THAT(html, HasSubstr("border-color:var(--c4);border-top-style:dashed\"></i>old"));
 }
 
 TEST(PlotStyle, EveryColourIsThereForLightAndDarkScreens) {
-  for (size_t i = 0; i <= PlotSeries::kMuted; ++i) {
-    EXPECT_EQ(CountOf(PlotStyle(), "--s" + std::to_string(i) + ":#"), 2U) << i;
+  for (size_t i = 0; i <= PlotSeries::kPast; ++i) {
+    const std::string html = PlotHtml({.series = {{.name = "one", .colour = i}}});
+    const size_t begin =
+        html.find("border-color:var(") + std::string_view("border-color:var(").size();
+    const std::string name = html.substr(begin, html.find(')', begin) - begin);
+    EXPECT_EQ(CountOf(PlotStyle(), name + ":#"), 2U) << name;
   }
 }
 

@@ -27,18 +27,18 @@ Plot TrialPlot(const TuneResult& result) {
             .y = {.title = "p99, ms", .is_log = true},
             .y_limit = result.goal_us / 1e3,
             .limit_text = fmt::format("goal: {}", TimeText(result.goal_us))};
-  PlotSeries search{.name = "search", .colour = PlotSeries::kMuted, .has_line = false};
-  PlotSeries finals{.name = "finals", .colour = 0, .has_line = false};
+  PlotSeries search{.name = "search", .colour = PlotSeries::kPast, .has_line = false};
+  PlotSeries finals{.name = "finals", .colour = 4, .has_line = false};
   for (const TuneTrial& trial : result.outcome.trials) {
     if (!trial.score.failure.empty()) continue;
     (trial.stage == 2 ? finals : search).points.push_back(PointOf(trial, result));
   }
-  PlotSeries present{.name = "present configuration", .colour = 1, .has_line = false};
+  PlotSeries present{.name = "present configuration", .colour = 2, .has_line = false};
   present.is_large = true;
   if (result.outcome.present.score.failure.empty()) {
     present.points.push_back(PointOf(result.outcome.present, result));
   }
-  PlotSeries best{.name = "best", .colour = 2, .has_line = false};
+  PlotSeries best{.name = "best", .colour = 0, .has_line = false};
   best.is_large = true;
   best.points.push_back(PointOf(result.outcome.best, result));
   best.points.front().label = "best";
@@ -161,9 +161,10 @@ std::string TuneReport(const TuneResult& result) {
       EscapeHtml(TuneVerdict(result)), result.outcome.trials.size(), result.seconds, result.space);
   body += PlotHtml(TrialPlot(result));
   if (!result.patch.empty()) {
-    body += fmt::format("<h2>The change</h2>\n<pre>{}</pre>\n", EscapeHtml(result.patch));
+    body += fmt::format("<h2>The change</h2>\n<pre tabindex=\"0\">{}</pre>\n",
+                        EscapeHtml(result.patch));
   }
-  body += "<h2>Trials</h2>\n" + HtmlTable(TrialTable(result));
+  body += "<h2>Trials</h2>\n" + HtmlTable(TrialTable(result), "Trials");
   return HtmlPage(fmt::format("nereid tune {}", result.model), body);
 }
 

@@ -95,7 +95,7 @@ TEST(TuneReport, IsAPageWithTheVerdictTheChangeAndAllTrials) {
   EXPECT_THAT(page, HasSubstr("4 measurements in 61 s, of 64 possible configurations"));
   EXPECT_THAT(page, HasSubstr("no &lt;memory&gt;"));
   EXPECT_THAT(page, HasSubstr("&lt;9 instances&gt;"));
-  EXPECT_THAT(page, HasSubstr("<pre>--- a/m"));
+  EXPECT_THAT(page, HasSubstr("<pre tabindex=\"0\">--- a/m"));
   EXPECT_THAT(page, Not(HasSubstr("<memory>")));
   EXPECT_THAT(page, HasSubstr("goal: 10.0 ms"));
   TuneResult unchanged = Result();

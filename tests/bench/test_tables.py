@@ -3,11 +3,13 @@
 
 import pathlib
 import sys
+import xml.etree.ElementTree
 
 import pytest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
+import plots  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -79,3 +81,13 @@ def test_of_several_runs_the_last_one_of_a_row_counts():
     first, second = row([sample(cpu=1)], []), row([sample(cpu=2)], [])
     (merged,) = tables.merge([{"rows": [first]}, {"rows": [second]}])
     assert merged is second
+
+
+def test_a_chart_has_a_bar_of_each_side_in_a_colour_of_either_scheme():
+    chart = plots.chart([row([sample(cpu=10)], [sample(cpu=40)], floor=[sample(cpu=5)])], "cpu_us", "CPU <µs>", False)
+    root = xml.etree.ElementTree.fromstring(chart)
+    bars = [(bar.get("class"), bar.get("width")) for bar in root.iter("{http://www.w3.org/2000/svg}rect")][4:]
+    assert bars == [("past", "460.0"), ("c1", "115.0"), ("c3", "57.5")]
+    style = root.find("{http://www.w3.org/2000/svg}style").text
+    light, dark = style.split("@media(prefers-color-scheme:dark)")
+    assert all(f".{name}{{fill:" in scheme for name, _ in bars for scheme in (light, dark))

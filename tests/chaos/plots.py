@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws what was recorded of a run as SVG: a panel for each measure, and a lane for each kind of trouble."""
 
+import html
 import math
-from xml.sax.saxutils import escape
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import plot_style  # noqa: E402
 
 WIDTH, PANEL, LANE, GAP, LEFT, RIGHT, TOP = 960, 110, 14, 34, 150, 16, 50
-INK, FAINT, QUIET, MARK = "#1f2937", "#e5e7eb", "#6b7280", "#d97706"
-# What each panel shows: its title, the lines with their colours, and whether its scale is logarithmic.
+# The colour of each kind of trouble.
+MARK = "c3"
+# What each panel shows: its title, the lines with their colours and, where there are several, what they are, and whether
+# its scale is logarithmic.
 PANELS = (
-    ("resident memory, MB", (("resident MB", "#2563eb"),), False),
-    ("latency, ms: half of the responses (green) and 99 % (red) are faster",
-     (("p50 ms", "#059669"), ("p99 ms", "#dc2626")), True),
-    ("right responses per second", (("rate", "#7c3aed"),), False),
-    ("file descriptors", (("descriptors", "#0891b2"),), False),
-    ("threads of the server (grey), workers of Python models (pink)",
-     (("threads", "#4b5563"), ("workers", "#db2777")), False),
+    ("resident memory, MB", (("resident MB", "c5", ""),), False),
+    ("latency, ms:", (("p50 ms", "c1", "half of the responses are faster"), ("p99 ms", "c2", "99 % are faster")), True),
+    ("right responses per second", (("rate", "c1", ""),), False),
+    ("file descriptors", (("descriptors", "c5", ""),), False),
+    ("threads:", (("threads", "c5", "of the server"), ("workers", "c6", "workers of Python models")), False),
 )
 
 
 def _text(x, y, text, **attributes):
-    more = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-    return f'<text x="{x:.0f}" y="{y:.0f}"{more}>{escape(text)}</text>'
+    return _marked(x, y, html.escape(text), **attributes)
+
+
+def _marked(x, y, content, **attributes):
+    """A text with elements in it; "class" is a word of Python's."""
+    more = "".join(f' {name.rstrip("_").replace("_", "-")}="{value}"' for name, value in attributes.items())
+    return f'<text x="{x:.0f}" y="{y:.0f}"{more}>{content}</text>'
 
 
 def _number(value):
@@ -58,16 +69,18 @@ class Picture:
 
     def panel(self, title, lines, is_logarithmic, samples):
         top, bottom = self._top, self._top + PANEL
-        scale = _Scale([sample[name] for name, _ in lines for sample in samples if name in sample], is_logarithmic)
-        self._parts.append(_text(LEFT, top - 8, title, font_weight=600))
+        scale = _Scale([sample[name] for name, _, _ in lines for sample in samples if name in sample], is_logarithmic)
+        keys = [plot_style.swatch(colour) + html.escape(words) for _, colour, words in lines if words]
+        head = f'<tspan font-weight="600">{html.escape(title)}</tspan>'
+        self._parts.append(_marked(LEFT, top - 8, "\N{NO-BREAK SPACE} ".join([head, *keys])))
         for mark in scale.marks():
             y = bottom - PANEL * scale.share(mark)
-            self._parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{FAINT}"/>')
-            self._parts.append(_text(LEFT - 8, y + 4, _number(mark), text_anchor="end", fill=QUIET))
-        for name, colour in lines:
+            self._parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            self._parts.append(_text(LEFT - 8, y + 4, _number(mark), text_anchor="end", class_="muted"))
+        for name, colour, _ in lines:
             points = " ".join(f"{self._x(sample['seconds']):.1f},{bottom - PANEL * scale.share(sample[name]):.1f}"
                               for sample in samples if name in sample)
-            self._parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+            self._parts.append(f'<polyline points="{points}" class="{colour}" stroke-width="1.5"/>')
         self._top = bottom + GAP
 
     def lanes(self, events):
@@ -77,22 +90,21 @@ class Picture:
             self._parts.append(_text(LEFT, self._top - 8, "troubles", font_weight=600))
         for lane, kind in enumerate(kinds):
             y = self._top + lane * LANE
-            self._parts.append(_text(LEFT - 8, y + 10, kind, text_anchor="end", fill=QUIET, font_size=11))
+            self._parts.append(_text(LEFT - 8, y + 10, kind, text_anchor="end", class_="muted", font_size=11))
             for seconds, name, length in events:
                 if name == kind:
                     width = max(1.5, self._x(seconds + length) - self._x(seconds))
                     self._parts.append(
                         f'<rect x="{self._x(seconds):.1f}" y="{y + 2}" width="{width:.1f}" height="{LANE - 4}" '
-                        f'fill="{MARK}"><title>{escape(name)}, {seconds:.0f} s</title></rect>')
+                        f'class="{MARK}"><title>{html.escape(name)}, {seconds:.0f} s</title></rect>')
         self._top += len(kinds) * LANE + 20
 
     def finish(self, title):
         for share in (0, 0.25, 0.5, 0.75, 1):
             self._parts.append(_text(self._x(self._seconds * share), self._top, f"{self._seconds * share / 60:.1f} min",
-                                     text_anchor="end" if share == 1 else "middle", fill=QUIET))
-        head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{self._top + 14}" '
-                f'font-family="sans-serif" font-size="12" fill="{INK}"><rect width="100%" height="100%" fill="white"/>')
-        return "\n".join([head, _text(LEFT, 20, title, font_size=14, font_weight=600), *self._parts, "</svg>"]) + "\n"
+                                     text_anchor="end" if share == 1 else "middle", class_="muted"))
+        parts = ["", _text(LEFT, 20, title, font_size=14, font_weight=600), *self._parts, ""]
+        return plot_style.svg(WIDTH, self._top + 14, "\n".join(parts))
 
 
 def draw(report):

@@ -27,6 +27,9 @@ const PAGES = [
   ['ensemble', '#/models/pipeline', async (page) => {
     await page.getByRole('region', { name: 'Steps of the ensemble' }).waitFor();
   }],
+  ['ensemble-with-times', '#/models/shifts', async (page) => {
+    await page.getByText('The longest step is 2, tired').waitFor();
+  }],
   ['try', '#/try/digits', async (page) => {
     const canvas = page.getByRole('img', { name: 'Drawing for pixels' });
     await canvas.waitFor();
@@ -76,6 +79,7 @@ async function trace(page) {
   await infer('pipeline', { name: 'image', datatype: 'FP32', shape: [2], data: [1, 2] });
 }
 
+await infer('shifts', { name: 'image', datatype: 'FP32', shape: [2], data: [1, 2] });
 await inBrowser({ viewport: { width, height: 900 } }, async (page) => {
   for (const [name, hash, arrive] of PAGES) {
     await page.goto(console_url + hash);

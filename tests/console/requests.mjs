@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the console says of single requests: in the log, in traces, of sequences, and of responses one after another.
 import assert from 'node:assert/strict';
+import { milliseconds, wholePercent } from '../../console/src/format.ts';
 import { console_url, inBrowser, infer, url } from './browser.mjs';
 
 const log = async (page) => (await page.getByRole('region', { name: 'Messages' }).getByRole('row').allInnerTexts()).join('\n');
@@ -46,6 +47,34 @@ async function seeTrace(page) {
   assert.equal(await waterfall.getByRole('link', { name: 'stage 1' }).count(), 3);
   await page.goto(`${console_url}#/traces/99999999`);
   await page.getByText('there is no trace of this number').waitFor();
+}
+
+// The mean of what the server itself says of a model, in milliseconds.
+async function meanOf(model, keys) {
+  const reply = await fetch(`${url}/v2/models/${model}/stats`);
+  const { inference_stats: stats } = (await reply.json()).model_stats[0];
+  return keys.reduce((ns, key) => ns + stats[key].ns, 0) / stats.success.count / 1e6;
+}
+
+async function seeTimesOfSteps(page) {
+  for (let i = 0; i < 3; ++i) await infer('shifts', { name: 'image', datatype: 'FP32', shape: [2], data: [1, 2] });
+  await page.goto(`${console_url}#/models/shifts`);
+  await page.getByText(`The longest step is 2, tired, with ${milliseconds(await meanOf('tired', ['success']))}.`).waitFor();
+  const rows = page.getByRole('region', { name: 'Steps of the ensemble' }).getByRole('row');
+  const drawing = await page.locator('.graph').textContent();
+  let done = 0;
+  for (const [at, model] of [[1, 'stage'], [2, 'tired']]) {
+    const waits = milliseconds(await meanOf(model, ['queue']));
+    const runs = milliseconds(await meanOf(model, ['compute_input', 'compute_infer', 'compute_output']));
+    const whole = await meanOf(model, ['success']);
+    const share = wholePercent(whole / (await meanOf('shifts', ['success'])));
+    const cells = await rows.nth(at).getByRole('cell').allInnerTexts();
+    assert.deepEqual(cells.slice(-3), [waits, runs, share]);
+    assert.ok(drawing.includes(`waits ${waits}, runs ${runs}${share}`), drawing);
+    // At the edge behind the step: its time and that of those before it.
+    done += whole;
+    assert.ok(drawing.includes(`≈ ${milliseconds(done)}`), drawing);
+  }
 }
 
 async function seeSequences(page) {
@@ -107,6 +136,7 @@ async function stream(page) {
 await inBrowser({}, async (page, { problems }) => {
   await followLog(page);
   await seeTrace(page);
+  await seeTimesOfSteps(page);
   await seeSequences(page);
   await explain(page);
   await stream(page);

@@ -3,22 +3,16 @@
 
 import hashlib
 import json
-import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 import requests
+from harness import browser as browsers
 from harness import decoupled, models, sequences
 from harness import server as servers
 
 pytestmark = pytest.mark.newer
-
-HERE = pathlib.Path(__file__).resolve().parent
-CONSOLE = pathlib.Path(os.environ.get("NEREID_CONSOLE", servers.ROOT / ".deps/console")).resolve()
-NODE = CONSOLE / "node/bin/node"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 PIPELINE = """
 platform: "ensemble"
@@ -34,6 +28,18 @@ ensemble_scheduling { step [
 ] }
 """
 
+SHIFTS = """
+platform: "ensemble"
+input [ { name: "image" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "result" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "stage" model_version: -1
+    input_map { key: "INPUT0" value: "image" } output_map { key: "OUTPUT0" value: "prepared" } },
+  { model_name: "tired" model_version: -1
+    input_map { key: "INPUT0" value: "prepared" } output_map { key: "OUTPUT0" value: "result" } }
+] }
+"""
+
 DELAY = 'parameters { key: "execute_delay_ms" value: { string_value: "40" } }'
 
 
@@ -44,6 +50,7 @@ def write_models(repository):
     models.write_model(repository, "stage", models.identity_config("FP32", [-1]))
     models.write_model(repository, "pipeline", PIPELINE)
     models.write_model(repository, "tired", models.identity_config("FP32", [-1], extra=DELAY))
+    models.write_model(repository, "shifts", SHIFTS)
     decoupled.write_repeat(repository)
     sequences.write_show(repository, "talk", "oldest { max_candidate_sequences: 2 }")
     broken = models.identity_config("FP32", [1]).replace('backend: "identity"', 'backend: "nobody_has_this"')
@@ -53,16 +60,12 @@ def write_models(repository):
 
 @pytest.fixture(scope="module", autouse=True)
 def tools():
-    if not (NODE.exists() and (CONSOLE / "work/node_modules/playwright-core").exists()):
-        pytest.skip("what these tests need is not installed: tools/setup --console-tests")
+    browsers.require_tools()
 
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: tools/setup --console-tests")
-    if servers.sanitizers():
-        pytest.skip("a sanitizer tells of the server, and not of the page")
+    browsers.require()
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +96,7 @@ def infer_digits(server):
 
 
 def run(script, server, **env):
-    done = subprocess.run(
-        [NODE, HERE / script],
-        env={**os.environ, "NEREID_CONSOLE": str(CONSOLE), "NEREID_URL": f"http://{server.http}",
-             "NEREID_CHROMIUM": CHROMIUM, **env},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    browsers.run(script, f"http://{server.http}", **env)
 
 
 # The first test: others make other models slow.
@@ -174,5 +169,5 @@ def test_explanations_are_those_of_the_command(require_server, tmp_path):
 
 def test_the_logic_of_the_page():
     for command in (["--test", "src/*.test.ts"], ["node_modules/typescript/bin/tsc", "--noEmit"]):
-        done = subprocess.run([NODE, *command], cwd=CONSOLE / "work", capture_output=True, text=True, timeout=300)
+        done = subprocess.run([browsers.NODE, *command], cwd=browsers.CONSOLE / "work", capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -27,7 +27,7 @@ def build(folder):
     sources = folder.parent / f"{folder.name}-sources"
     copies = sources / "pages"
     pages.Copies(copies).write()
-    for name in ("site.css", "search.js"):
+    for name in ("site.css", "search.js", "access.js"):
         shutil.copy(HERE / name, copies)
     configuration = sources / "mkdocs.yml"
     text = (HERE / "mkdocs.yml").read_text()
