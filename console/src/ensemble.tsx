@@ -32,7 +32,7 @@ async function readStats(steps: EnsembleStep[], signal: AbortSignal): Promise<Re
 
 /** What a step takes, in its box: words, and a bar of its share, of which the first part is waiting. */
 function Load({ x, y, time }: { x: number; y: number; time: StepTime | null }) {
-  if (!time) return <text class="times" x={x + WIDTH / 2} y={y + 42}>no request yet</text>;
+  if (!time) return <text class="times" x={x + WIDTH / 2} y={y + 42}>times are not known</text>;
   const whole = WIDTH - 64;
   const part = (ms: number) => (time.share === null || !time.total ? 0 : Math.min(1, time.share) * (ms / time.total) * whole);
   return (

@@ -27,6 +27,9 @@ const PAGES = [
   ['ensemble', '#/models/pipeline', async (page) => {
     await page.getByRole('region', { name: 'Steps of the ensemble' }).waitFor();
   }],
+  ['ensemble-without-times', '#/models/unused', async (page) => {
+    await page.getByText('times are not known').waitFor({ state: 'attached' });
+  }],
   ['ensemble-with-times', '#/models/shifts', async (page) => {
     await page.getByText('The longest step is 2, tired').waitFor();
   }],

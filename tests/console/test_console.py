@@ -40,6 +40,16 @@ ensemble_scheduling { step [
 ] }
 """
 
+UNUSED = """
+platform: "ensemble"
+input [ { name: "image" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "result" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "rested" model_version: -1
+    input_map { key: "INPUT0" value: "image" } output_map { key: "OUTPUT0" value: "result" } }
+] }
+"""
+
 DELAY = 'parameters { key: "execute_delay_ms" value: { string_value: "40" } }'
 
 
@@ -51,6 +61,8 @@ def write_models(repository):
     models.write_model(repository, "pipeline", PIPELINE)
     models.write_model(repository, "tired", models.identity_config("FP32", [-1], extra=DELAY))
     models.write_model(repository, "shifts", SHIFTS)
+    models.write_model(repository, "rested", models.identity_config("FP32", [-1]))
+    models.write_model(repository, "unused", UNUSED)
     decoupled.write_repeat(repository)
     sequences.write_show(repository, "talk", "oldest { max_candidate_sequences: 2 }")
     broken = models.identity_config("FP32", [1]).replace('backend: "identity"', 'backend: "nobody_has_this"')
