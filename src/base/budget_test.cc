@@ -112,39 +112,34 @@ TEST(UnitBudget, NeverGrantsMoreThanItsLimitToManyThreads) {
   EXPECT_EQ(left, kLimit);
 }
 
-// As many threads as there are units take one at a time, which other threads give back.
-TEST(UnitBudget, RefusesNoUnitWhileThereIsOne) {
-  enum State { kBack, kOut, kEnd };
-  for (const size_t limit : {2u, 5u}) {
-    UnitBudget budget(limit);
-    std::vector<std::atomic<State>> units(limit);
-    const auto pass_on = [](std::atomic<State>& unit, State state) {
-      unit.store(state);
-      unit.notify_one();
-    };
-    std::vector<std::thread> threads;
-    for (std::atomic<State>& unit : units) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < 20'000; ++i) {
-          if (!budget.TryTake()) break;
-          pass_on(unit, kOut);
-          unit.wait(kOut);
-        }
-        pass_on(unit, kEnd);
-      });
-      threads.emplace_back([&] {
-        unit.wait(kBack);
-        while (unit.load() == kOut) {
-          budget.Give();
-          pass_on(unit, kBack);
-          unit.wait(kBack);
-        }
-      });
+// One thread has both units at hand when both threads want one.
+TEST(UnitBudget, MissesNoUnitThatAnotherThreadIsMoving) {
+  UnitBudget budget(2);
+  std::atomic<int> arrivals{0};
+  std::atomic<int> refused{0};
+  const auto meet = [&](int number) {
+    arrivals.fetch_add(1);
+    for (int i = 1; arrivals.load() < 2 * number; ++i) {
+      if (i % 10'000 == 0) std::this_thread::yield();
     }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(budget.refusals(), 0u);
-    EXPECT_EQ(budget.used(), 0u);
-  }
+  };
+  const auto take = [&](bool gives_back) {
+    int meetings = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      meet(++meetings);
+      // The other thread has the longer way to a unit.
+      for (int pause = gives_back ? i % 100 : 0; pause > 0; --pause) arrivals.load();
+      while (!budget.TryTake()) refused.fetch_add(1);
+      meet(++meetings);
+      if (!gives_back) continue;
+      budget.Give();
+      budget.Give();
+    }
+  };
+  std::thread other([&] { take(false); });
+  std::thread([&] { take(true); }).join();
+  other.join();
+  EXPECT_EQ(refused.load(), 0);
 }
 
 TEST(UnitGrant, IsEmptyAfterARefusal) {

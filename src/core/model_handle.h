@@ -40,8 +40,8 @@ class ModelHandle {
     if (Model* const model = std::exchange(model_, nullptr)) Unpin(*model, is_request());
   }
   // Counts this pin among the requests in flight of its version, until EndRequest or until it is
-  // dropped. Returns false, without a change, if `limit` are in flight. REQUIRES: not empty, and not
-  // counted yet.
+  // dropped. Returns false, without a change, if `limit` are in flight. REQUIRES: not empty, and
+  // not counted yet.
   [[nodiscard]] bool CountAsRequest(uint64_t limit);
   // Ends that count; the version stays pinned. Does nothing if this pin is not counted.
   void EndRequest();

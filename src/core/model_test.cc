@@ -82,7 +82,7 @@ TEST(Model, CountsRequestsApartFromOtherPins) {
   EXPECT_EQ(model->request_count(), 1u);
   // What was refused, or was a request once, is an ordinary pin.
   moved = pin();
-  EXPECT_EQ(model->request_count(), 1u);
+  EXPECT_EQ(model->request_count(), 0u);
   EXPECT_EQ(model->pin_count(), 3u);
 }
 

@@ -79,10 +79,8 @@ base::Status CallerQuotas::Admit(core::Request& request, uint64_t now_ns) {
     base::MutexLock lock(mutex_);
     // Not between the two below: the first is nobody's yet.
     if (uses_.size() >= prune_at_) Prune(now_ns);
-    if (AreLimited(own)) uses[0] = UseOf(request.caller, nullptr, own, now_ns);
-    if (AreLimited(of_model)) {
-      uses[1] = UseOf(request.caller, &*request.model, of_model, now_ns);
-    }
+    if (AreLimited(own)) uses[0] = UseOf(request.caller, nullptr, own);
+    if (AreLimited(of_model)) uses[1] = UseOf(request.caller, &*request.model, of_model);
     NEREID_RETURN_IF_ERROR(Take(request, uses, now_ns));
   }
   if (own.in_flight > 0 || of_model.in_flight > 0) {
@@ -93,8 +91,7 @@ base::Status CallerQuotas::Admit(core::Request& request, uint64_t now_ns) {
 
 std::shared_ptr<CallerQuotas::Use> CallerQuotas::UseOf(const core::CallerRef& caller,
                                                        const void* model,
-                                                       const core::CallerLimits& limits,
-                                                       uint64_t now_ns) {
+                                                       const core::CallerLimits& limits) {
   Entry& entry = uses_[{caller.get(), model}];
   // Another model may have got the address of one that is gone.
   if (entry.use == nullptr || !(entry.use->limits == limits)) {

@@ -25,8 +25,8 @@ class CallerQuotas {
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
   // Takes what `request`, which has a model and its inputs, needs of its caller's quotas until its
-  // last response. If that is too much, takes nothing and returns an error that says when to try again.
-  // Requests without a caller, and callers without limits, cost nothing.
+  // last response. If that is too much, takes nothing and returns an error that says when to try
+  // again. Requests without a caller, and callers without limits, cost nothing.
   base::Status Admit(core::Request& request, uint64_t now_ns);
 
  private:
@@ -48,8 +48,7 @@ class CallerQuotas {
   };
 
   std::shared_ptr<Use> UseOf(const core::CallerRef& caller, const void* model,
-                             const core::CallerLimits& limits, uint64_t now_ns)
-      NEREID_REQUIRES(mutex_);
+                             const core::CallerLimits& limits) NEREID_REQUIRES(mutex_);
   // Forgets callers who use nothing.
   void Prune(uint64_t now_ns) NEREID_REQUIRES(mutex_);
   base::Status Take(core::Request& request, Uses& uses, uint64_t now_ns) NEREID_REQUIRES(mutex_);

@@ -10,6 +10,7 @@ import re
 import resource
 import select
 import socket
+import subprocess
 import urllib.request
 
 import grpc
@@ -203,6 +204,19 @@ def test_one_model_leaves_requests_to_others(start_server, repository):
         assert reply.status == 503
         assert reply.error == "model 'slow' has 3 requests in flight, the most that --max-requests-per-model allows"
         assert is_well(server)
+
+
+def test_clients_that_wait_for_each_reply_are_never_too_many(start_server, empty_repository):
+    batched = models.identity_config("FP32", [-1], max_batch_size=8, extra="dynamic_batching { }\n")
+    models.write_model(empty_repository, "m", batched)
+    server = start_server(empty_repository, args=["--max-requests=8", "--max-requests-per-model=8"])
+    count = 100_000 // servers.SLOWNESS
+    load = ["-c", "8", "--requests", str(count), "--rounds", "1", "--warmup", "10ms", "--json"]
+    bench = [str(servers.binary()), "bench", "m", "--url", f"http://{server.http}", *load]
+    done = subprocess.run(bench, capture_output=True, text=True, timeout=120)
+    (level,) = json.loads(done.stdout)["levels"]
+    assert (level["requests"], level["failed"]) == (count, 0)
+    assert (refusals(server, "requests"), refusals(server, "requests_per_model")) == (0, 0)
 
 
 def test_a_stream_with_too_many_requests_ends(start_server, repository):

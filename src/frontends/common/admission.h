@@ -15,8 +15,8 @@ base::Status RefuseForModel(core::Budgets& budgets, core::Model& model);
 base::Status RefuseForServer(const core::Budgets& budgets, core::Model& model);
 
 // Gives a request to `model` its part of what may be in flight: `model`, which the request keeps
-// until it is gone, counts as a request of its version, and `grant` as one of the server, both until
-// EndFlight. UNAVAILABLE if too many are in flight. Null `budgets` have no limit.
+// until it is gone, counts as a request of its version, and `grant` as one of the server, both
+// until EndFlight. UNAVAILABLE if too many are in flight. Null `budgets` have no limit.
 inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model,
                           base::UnitGrant& grant) {
   if (budgets == nullptr) return base::OkStatus();

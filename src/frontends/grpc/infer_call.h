@@ -73,7 +73,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   bool expects_response_ = false;  // submitted, and the last response has not come
   size_t response_count_ = 0;
   core::ResponsePtr first_response_;  // until it is known whether more follow
-  bool was_found_ = false;  // whether Submit has found the model
+  bool was_found_ = false;            // whether Submit has found the model
 };
 
 }  // namespace nereid::grpc

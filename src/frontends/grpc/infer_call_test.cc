@@ -3,7 +3,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,21 +25,17 @@ TEST_F(InferCallTest, ReportsARequestThatIsReleasedWithoutAResponse) {
   EXPECT_EQ(reply.headers.at("grpc-message"), "expected a single response, got 0");
 }
 
-// A backend that executes requests together keeps the memory of all of them until it has the last
-// response.
 TEST_F(InferCallTest, ARequestWhoseReplyIsSentLeavesItsPlaceToTheNext) {
   core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
-  std::vector<core::RequestRef> kept;
-  service_->on_infer = [&](core::RequestPtr request) {
-    kept.emplace_back(*request);
+  service_->on_infer = [this](core::RequestPtr request) {
+    Keep(*request);
     RespondBriefly(std::move(request));
   };
   Start({.budgets = &budgets});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Infer().status(), "0");
   EXPECT_EQ(budgets.requests.used(), 0u);
   EXPECT_EQ(service_->model().request_count(), 0u);
-  frontend_.reset();
-  kept.clear();
+  LetGo();
 }
 
 // The thread that has loaded the model submits the request, while its deadline passes.

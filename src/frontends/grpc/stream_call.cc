@@ -243,8 +243,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     has_responded_ = true;
     error = response->error();
     if (error.ok()) {
-      base::Result<http2::GrpcMessagePtr> encoded =
-          EncodeStreamResponse(response, is_final);
+      base::Result<http2::GrpcMessagePtr> encoded = EncodeStreamResponse(response, is_final);
       if (encoded.ok()) {
         message = std::move(*encoded);
       } else {

@@ -73,15 +73,12 @@ TEST_F(StreamCallTest, EndsARequestThatIsReleasedAfterAResponseThatWasNotTheLast
   EXPECT_EQ(reply.messages().size(), 1u);
 }
 
-// A backend that executes requests together keeps the memory of all of them until it has the last
-// response.
 TEST_F(StreamCallTest, ARequestWhoseResponseIsSentLeavesItsPlaceToTheNext) {
   for (const bool is_decoupled : {false, true}) {
     if (is_decoupled) UseDecoupledModel();
     core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
-    std::vector<core::RequestRef> kept;
     service_->on_infer = [&](core::RequestPtr request) {
-      kept.emplace_back(*request);
+      Keep(*request);
       if (!is_decoupled) return RespondBriefly(std::move(request));
       // Its end is of its own, and here without a message.
       request->sink().Send(core::Response::Create(*request), false);
@@ -98,8 +95,8 @@ TEST_F(StreamCallTest, ARequestWhoseResponseIsSentLeavesItsPlaceToTheNext) {
     EXPECT_EQ(client_->Finish(stream).status(), "0");
     EXPECT_EQ(budgets.requests.used(), 0u);
     EXPECT_EQ(service_->model().request_count(), 0u);
+    LetGo();
     frontend_.reset();
-    kept.clear();
   }
 }
 

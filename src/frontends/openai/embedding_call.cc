@@ -83,8 +83,8 @@ bool EmbeddingCall::SubmitNext() {
     return true;
   }
   if (request->model.follows_rules()) [[unlikely]] {
-    // All texts of one call go to one version. What is directed is the pin that counts as a request in
-    // flight, and the call keeps that one.
+    // All texts of one call go to one version. What is directed is the pin that counts as a request
+    // in flight, and the call keeps that one.
     std::swap(request->model, submission_.model);
     http::DirectRequest(service_, submission_.exchange->head(), *request);
     submission_.model = std::exchange(request->model, request->model.Duplicate());

@@ -190,6 +190,22 @@ TEST_F(GrpcSessionTest, RoomIsHeldBackUntilMessagesAreCredited) {
   client_->Reset(id);
 }
 
+TEST_F(GrpcSessionTest, ACreditMayComeWithAResponse) {
+  options_.connection_budget_bytes = 100'000;
+  Open();
+  const int32_t id =
+      Call(Prefixed(std::string(150'000, 'x')) + Prefixed(std::string(250'000, 'y')));
+  Exchange();
+  EXPECT_EQ(events().Take(), Strings{"150000 bytes"});
+  GrpcMessagePtr response = GrpcMessage::Create();
+  response->Append("done");
+  call().Send(std::move(response), 150'000);
+  Exchange();
+  EXPECT_EQ(client_->reply(id).messages(), Strings{"done"});
+  EXPECT_EQ(events().Take(), (Strings{"250000 bytes", "half-close"}));
+  client_->Reset(id);
+}
+
 TEST_F(GrpcSessionTest, AMessageThatArrivesTooSlowlyEndsItsCall) {
   options_.message_window = milliseconds(1000);
   options_.min_message_bytes_per_s = 10;

@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "common/reactor_rounds.h"
 #include "grpc/frontend.h"
 #include "grpc_service.pb.h"
@@ -58,6 +60,17 @@ class FrontendTest : public testing::Test {
   http2::Reply Infer(std::string_view data = "x") {
     return client_->Finish(client_->Call(kUnaryPath, http2::Prefixed(EncodeRequest(data))));
   }
+  // Keeps the memory of a request until LetGo, as a backend does that executes several together.
+  void Keep(core::Request& request) {
+    base::MutexLock lock(mutex_);
+    kept_.emplace_back(request);
+  }
+  // Before the end of the frontend, which waits for all requests.
+  void LetGo() {
+    std::vector<core::RequestRef> kept;
+    base::MutexLock lock(mutex_);
+    kept.swap(kept_);
+  }
   // Opens a stream that begins with a request.
   int32_t OpenStream(std::string_view data = "x", const http2::TestClient::Headers& metadata = {}) {
     return client_->Call(kStreamPath, http2::Prefixed(EncodeRequest(data)), metadata,
@@ -80,6 +93,10 @@ class FrontendTest : public testing::Test {
   const common::RoundExecutors rounds_{pool_};
   std::unique_ptr<Frontend> frontend_;
   std::unique_ptr<http2::Client> client_;
+
+ private:
+  base::Mutex mutex_;
+  std::vector<core::RequestRef> kept_ NEREID_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::grpc
