@@ -55,9 +55,9 @@ def server(require_server, repository_path, tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="module", params=[*transports.KINDS, "tcp-keys"])
+@pytest.fixture(scope="module", params=transports.ALL)
 def any_server(request, require_server, repository_path, tmp_path_factory):
-    """A server of the shared repository over each transport in turn, and one that asks for API keys."""
+    """A server of the shared repository over each transport in turn, without API keys and with them."""
     transport = transports.ALL[request.param]()
     with servers.running(
         repository_path, transport=transport, log_dir=tmp_path_factory.mktemp("server")

@@ -172,7 +172,7 @@ def test_s25_five_hundred_wrong_configurations_fail_alone(server, seeds):
         assert server.process.poll() is None, (seed, config)
         check_serves(server)
         # What was there before goes on, or the new one is there. A model that has become an ensemble which cannot be
-        # put together is none any more, as in Triton.
+        # put together is unloaded.
         if state_of(server, "m") != "READY":
             assert "ensemble" in error, (seed, config, error)
             assert load_over_http(server, "m", json.dumps(RIGHT[0])) == ""
