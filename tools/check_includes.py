@@ -56,7 +56,7 @@ MODULES = {
     "frontends/openai": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["http_client", "loadgen", "check", "doctor", "access"],
+    "cli": ["http_client", "loadgen", "check", "doctor", "access", "stores"],
     "app": ["cli", "engine", "http", "cloud", "console", "openai", "grpc", "capi", "isolation"],
     "app/frontends_api": ["app", "abi_objects", "abi"],
 }

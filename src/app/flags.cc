@@ -270,6 +270,11 @@ constexpr Flag kRepository[] = {
      "Seconds between polls of the repositories in poll mode, and between looks for new models on "
      "demand; 0: none after the start (15).",
      SetSeconds<FIELD(engine.poll_interval)>},
+    {"generation-poll-ms", kInteger,
+     "Milliseconds between looks at the generation files of the repositories, by which 'nereid "
+     "load "
+     "--repository' reaches all servers, in all modes but none; 0: none (500).",
+     SetMilliseconds<FIELD(engine.generation_interval)>},
     {"load-model", kString,
      "Model to load at the start in explicit mode, or on demand. May be given several times; '*' "
      "alone: all.",

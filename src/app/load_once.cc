@@ -16,7 +16,9 @@ constexpr std::chrono::seconds kStopTime{10};
 base::Result<Options> ParseFlags(std::vector<std::string> arguments) {
   std::string program = "nereid";
   std::string mode = "--model-control-mode=explicit";
-  std::vector<char*> argv = {program.data(), mode.data()};
+  // What the generation files of its repositories ask for is not for it.
+  std::string looks = "--generation-poll-ms=0";
+  std::vector<char*> argv = {program.data(), mode.data(), looks.data()};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   return ParseCommandLine(static_cast<int>(argv.size()) - 1, argv.data());

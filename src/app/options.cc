@@ -330,6 +330,7 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
   options.engine.backends.backend_directory = engine::DefaultBackendDirectory();
   // Servers inside other programs have none, because it interrupts threads by a signal.
   options.engine.watchdog_limit = std::chrono::seconds(30);
+  options.engine.generation_interval = std::chrono::milliseconds(500);
   opterr = 0;
   optind = 0;
   while (true) {

@@ -47,9 +47,11 @@ AzureProtocol::AzureProtocol(std::string container, Account account,
 
 base::Result<HttpRequest> AzureProtocol::Authorized(const std::string& key,
                                                     const std::map<std::string, std::string>& query,
-                                                    std::map<std::string, std::string> headers) {
+                                                    std::map<std::string, std::string> headers,
+                                                    std::string_view method) {
   NEREID_ASSIGN_OR_RETURN(const std::string token, token_.Get());
-  UnsignedRequest request{.path = "/" + PercentEncode(container_, false),
+  UnsignedRequest request{.method = std::string(method),
+                          .path = "/" + PercentEncode(container_, false),
                           .query = query,
                           .headers = std::move(headers)};
   if (!key.empty()) request.path += "/" + PercentEncode(key, true);
@@ -89,6 +91,25 @@ base::Result<HttpRequest> AzureProtocol::ReadRequest(const Object& object,
       object.key, {},
       {{"if-match", "\"" + object.etag + "\""},
        {"x-ms-range", fmt::format("bytes={}-{}", range.offset, range.offset + range.size - 1)}});
+}
+
+base::Result<HttpRequest> AzureProtocol::CurrentRequest(const std::string& key) {
+  return Authorized(key, {}, {});
+}
+
+base::Result<HttpRequest> AzureProtocol::WriteRequest(const std::string& key,
+                                                      const std::string& text,
+                                                      const std::string& etag) {
+  std::map<std::string, std::string> headers = {{"content-length", std::to_string(text.size())},
+                                                {"content-type", "text/plain"},
+                                                {"x-ms-blob-type", "BlockBlob"}};
+  const bool is_new = etag.empty();
+  headers[is_new ? "if-none-match" : "if-match"] = is_new ? "*" : "\"" + etag + "\"";
+  NEREID_ASSIGN_OR_RETURN(HttpRequest request, Authorized(key, {}, std::move(headers), "PUT"));
+  request.method = http_client::Method::kPut;
+  request.headers.erase("content-length");  // which libcurl sends
+  request.body = text;
+  return request;
 }
 
 base::Result<object_store::ListPage> AzureProtocol::ParseList(std::string_view body) const {

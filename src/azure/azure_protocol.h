@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "azure/account.h"
 #include "object_store/provider.h"
@@ -21,6 +22,10 @@ class AzureProtocol final : public object_store::Protocol {
                                                      const std::string& token) override;
   base::Result<http_client::HttpRequest> ReadRequest(const object_store::Object& object,
                                                      object_store::Range range) override;
+  base::Result<http_client::HttpRequest> CurrentRequest(const std::string& key) override;
+  base::Result<http_client::HttpRequest> WriteRequest(const std::string& key,
+                                                      const std::string& text,
+                                                      const std::string& etag) override;
   base::Result<object_store::ListPage> ParseList(std::string_view body) const override;
   object_store::Failure Explain(const http_client::HttpReply& reply) const override;
   bool Learn(const http_client::HttpReply& reply) override;
@@ -34,7 +39,8 @@ class AzureProtocol final : public object_store::Protocol {
   // Returns a request that the account permits. `query` has decoded values.
   base::Result<http_client::HttpRequest> Authorized(const std::string& key,
                                                     const std::map<std::string, std::string>& query,
-                                                    std::map<std::string, std::string> headers);
+                                                    std::map<std::string, std::string> headers,
+                                                    std::string_view method = "GET");
 
   const std::string container_;
   const Account account_;

@@ -40,6 +40,18 @@ TEST_F(AContainer, IsReadInPartsOfOneState) {
   EXPECT_TRUE(request->headers.at("authorization").starts_with("SharedKey acc:"));
 }
 
+TEST_F(AContainer, IsWrittenOnlyWhereItIsAsItWas) {
+  AzureProtocol container = Open(SharedKey{"key"});
+  const auto changed = container.WriteRequest("m/x", "text", "0x8D");
+  EXPECT_EQ(changed->method, http_client::Method::kPut);
+  EXPECT_EQ(changed->body, "text");
+  EXPECT_EQ(changed->headers.at("if-match"), "\"0x8D\"");
+  EXPECT_EQ(changed->headers.at("x-ms-blob-type"), "BlockBlob");
+  const auto made = container.WriteRequest("m/x", "text", "");
+  EXPECT_EQ(made->headers.at("if-none-match"), "*");
+  EXPECT_FALSE(made->headers.contains("if-match"));
+}
+
 TEST_F(AContainer, HasASharedAccessSignatureInItsAddressesAndInNoMessage) {
   AzureProtocol container = Open(SharedAccessSignature{"sv=1&sig=secret"});
   EXPECT_TRUE(container.ListRequest("", "")->url.ends_with("&restype=container&sv=1&sig=secret"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Azure's signature of requests with the key of a storage account ("Shared Key", version 2015-02-21
-// and later), for requests without a body.
+// and later).
 #pragma once
 
 #include <map>
@@ -13,7 +13,8 @@ struct UnsignedRequest {
   std::string method = "GET";
   std::string path;                            // percent-encoded
   std::map<std::string, std::string> query;    // decoded values by lower-case name
-  std::map<std::string, std::string> headers;  // by lower-case name; has x-ms-date
+  std::map<std::string, std::string> headers;  // by lower-case name; has x-ms-date, and the length
+                                               // of a body
 };
 
 // Returns the value of the header "authorization". `key` is decoded.

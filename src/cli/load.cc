@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nereid load, nereid unload: on one server, or on several at once.
+// nereid load, nereid unload: on one server, on several at once, or on all of a repository.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -7,14 +7,16 @@
 #include "cli/json.h"
 #include "cli/live.h"
 #include "cli/printable.h"
+#include "cli/repository_wish.h"
 #include "cli/server_list.h"
 #include "http_client/url.h"
 
 namespace nereid::cli {
 namespace {
 
-// Where the command goes: to one server or to several.
+// Where the command goes: to one server or to several, or into a repository.
 struct Targets {
+  std::optional<std::string> repository;
   std::vector<std::string> servers;  // values of --servers; empty: to server.url
   // Loading takes as long as it takes.
   ServerOptions server{.timeout = Seconds(0)};
@@ -215,8 +217,28 @@ ControlCall UnloadCall(const UnloadSettings& settings) {
   return call;
 }
 
+// Writes into the repository. `extra` is an option that has a meaning only where a server is asked;
+// empty: none is given.
+ExitCode RunWish(const std::string& model, bool is_loaded, const Targets& targets,
+                 std::string_view extra, Output& output) {
+  if (!targets.servers.empty()) extra = "--servers";
+  if (!extra.empty()) {
+    return output.Fail(ExitCode::kUsage,
+                       fmt::format("{} cannot be given with --repository", extra));
+  }
+  return WriteWish({.repository = *targets.repository, .model = model, .is_loaded = is_loaded},
+                   output);
+}
+
 void AddTargets(Command& command, Targets& targets) {
   AddServerList(command, targets.servers);
+  command
+      .Option("--repository", "PATH", targets.repository,
+              "Asks no server, but writes into this repository, a folder or a place in an object "
+              "store, what all servers of it are to do. They notice within a second, and servers "
+              "that start later do the same.")
+      .Excludes("--url")
+      .Names(Hint::kFolder);
   AddServerOptions(command, targets.server);
 }
 
@@ -236,7 +258,13 @@ void AddLoad(Command& command) {
   command.AddExample("nereid load resnet", "Loads resnet, or loads it again.");
   command.AddExample("nereid load resnet --servers http://a:8000,http://b:8000",
                      "Loads resnet on both servers, and says for each what happened.");
+  command.AddExample("nereid load resnet --repository s3://bucket/models",
+                     "Loads resnet on all servers of this repository.");
   command.OnRun([&settings](Invocation& invocation) {
+    if (settings.targets.repository) {
+      return RunWish(settings.model, /*is_loaded=*/true, settings.targets,
+                     settings.config_file ? "--config" : "", invocation.output);
+    }
     return RunControl(LoadCall(settings), settings.targets, invocation.output);
   });
 }
@@ -253,7 +281,13 @@ void AddUnload(Command& command) {
   command.AddExample("nereid unload resnet", "Unloads resnet.");
   command.AddExample("nereid unload resnet --servers http://a:8000,http://b:8000",
                      "Unloads resnet on both servers, and says for each what happened.");
+  command.AddExample("nereid unload resnet --repository s3://bucket/models",
+                     "Unloads resnet on all servers of this repository.");
   command.OnRun([&settings](Invocation& invocation) {
+    if (settings.targets.repository) {
+      return RunWish(settings.model, /*is_loaded=*/false, settings.targets,
+                     settings.has_dependents ? "--dependents" : "", invocation.output);
+    }
     return RunControl(UnloadCall(settings), settings.targets, invocation.output);
   });
 }

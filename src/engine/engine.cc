@@ -83,6 +83,8 @@ core::BudgetLimits ChooseBudgets(const core::BudgetLimits& asked) {
 
 // The time for tearing down models after the deadline has passed while requests were still running.
 constexpr std::chrono::milliseconds kTeardownGrace{500};
+// The time for the watcher to notice that it is to end, even if requests used all the available time.
+constexpr std::chrono::milliseconds kWatcherGrace{1500};
 
 // Threads in this pool wait for models rather than use the processor.
 constexpr size_t kBlockingThreads = 256;
@@ -122,6 +124,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
       scanner_(store_, agents_, options_.repository),
       control_(scanner_, life_cycle_, ControlFor(options_)),
       on_demand_(scanner_, control_, life_cycle_, timers_, OnDemandFor(options_, budgets_)),
+      watcher_(store_, IntervalsOfWatch(), ActionsOfWatch()),
       blocking_pool_("control", kBlockingThreads) {
   // Folders that killed servers left behind may be large, so their removal runs in the background.
   blocking_pool_.Post([] {
@@ -164,7 +167,9 @@ base::Status Engine::Start() {
     has_failed_.store(true);
     return base::OkStatus();
   }
+  watcher_.Begin();
   status = control_.Start();
+  if (options_.control.mode == ControlMode::kExplicit) watcher_.FulfilFirst();
   if (status.ok() && on_demand_.are_used()) status = StartOnDemand();
   LogBackends(libraries_.Loaded());
   LogModels(control_.Index(false));
@@ -173,14 +178,7 @@ base::Status Engine::Start() {
     if (options_.exit_on_error) return status;
     NEREID_LOG(kError, "{}", status.ToString());
   }
-  const bool polls = options_.control.mode == ControlMode::kPoll || on_demand_.are_used();
-  if (polls && options_.poll_interval.count() > 0) {
-    base::MutexLock lock(poll_mutex_);
-    if (is_stopped_.load()) return base::OkStatus();
-    polls_ = true;
-    is_poll_thread_done_ = false;
-    poll_thread_ = base::Thread("poll", [this] { PollRepositories(); });
-  }
+  watcher_.Start();
   return base::OkStatus();
 }
 
@@ -194,33 +192,40 @@ base::Status Engine::StartOnDemand() {
   return on_demand_.Start(names);
 }
 
-void Engine::PollRepositories() {
-  base::MutexLock lock(poll_mutex_);
-  while (polls_) {
-    const base::TimePoint next = std::chrono::steady_clock::now() + options_.poll_interval;
-    while (polls_ && poll_ends_.WaitUntil(poll_mutex_, next)) {
-    }
-    if (!polls_) break;
-    poll_mutex_.Unlock();
-    static_cast<void>(PollNow());
-    poll_mutex_.Lock();
-  }
-  is_poll_thread_done_ = true;
-  poll_ends_.NotifyAll();
+WatchIntervals Engine::IntervalsOfWatch() const {
+  if (options_.control.mode == ControlMode::kNone) return {};
+  const bool polls = options_.control.mode != ControlMode::kExplicit;
+  return {.polls = polls ? options_.poll_interval : std::chrono::seconds(0),
+          .looks = options_.generation_interval};
 }
 
-bool Engine::StopPolling(base::TimePoint deadline) {
-  {
-    base::MutexLock lock(poll_mutex_);
-    polls_ = false;
-    poll_ends_.NotifyAll();
-    while (!is_poll_thread_done_) {
-      if (!poll_ends_.WaitUntil(poll_mutex_, deadline)) break;
-    }
-    if (!is_poll_thread_done_) return false;
+RepositoryWatcher::Actions Engine::ActionsOfWatch() {
+  RepositoryWatcher::Actions actions;
+  actions.repositories = [this] { return scanner_.repositories(); };
+  actions.keep_out = [this](std::set<std::string> names) { scanner_.KeepOut(std::move(names)); };
+  if (options_.control.mode != ControlMode::kExplicit) {
+    actions.poll = [this] { static_cast<void>(PollNow()); };
   }
-  poll_thread_.Join();
-  return true;
+  if (options_.control.mode != ControlMode::kPoll) {
+    actions.wishes.fulfil = [this](const std::string& model, bool is_loaded) {
+      return Fulfil(model, is_loaded);
+    };
+    actions.wishes.cancel_load = [this](const std::string& model) {
+      life_cycle_.CancelLoads(model);
+    };
+    actions.wishes.run = [this](base::UniqueFunction<void()> work) {
+      blocking_pool_.Post(std::move(work));
+    };
+  }
+  return actions;
+}
+
+base::Status Engine::Fulfil(const std::string& model, bool is_loaded) {
+  if (is_draining_.load()) return base::UnavailableError("Server not ready");
+  if (on_demand_.are_used()) {
+    return is_loaded ? on_demand_.Load(model, {}) : on_demand_.Unload(model, false);
+  }
+  return is_loaded ? control_.Load(model, {}) : control_.Unload(model, false);
 }
 
 base::Status Engine::PollNow() {
@@ -295,9 +300,11 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);
   life_cycle_.CancelAllLoads();
+  // Told early, so that it is over when it is waited for: a look at a bucket takes a second to end.
+  static_cast<void>(watcher_.Stop(std::chrono::steady_clock::now()));
   bool is_over = on_demand_.Stop(deadline);
   is_over &= control_.Stop(deadline);
-  is_over &= StopPolling(deadline);
+  is_over &= watcher_.Stop(std::max(deadline, std::chrono::steady_clock::now() + kWatcherGrace));
   // Repository operations end before their connections are closed, so that their clients get a
   // response.
   is_over &= blocking_pool_.WaitUntilIdle(deadline);

@@ -14,7 +14,6 @@
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
 #include "base/task_pool.h"
-#include "base/thread.h"
 #include "base/thread_reaper.h"
 #include "base/timers.h"
 #include "base/watchdog.h"
@@ -28,6 +27,7 @@
 #include "engine/model_loader.h"
 #include "engine/on_demand.h"
 #include "engine/on_demand_models.h"
+#include "engine/repository_watcher.h"
 #include "engine/traffic_director.h"
 #include "memory/gpus.h"
 #include "observe/custom_metrics.h"
@@ -73,6 +73,9 @@ struct EngineOptions {
   OnDemandOptions on_demand;
   // In poll mode; 0: only once, at start-up. On demand, how often new models are looked for.
   std::chrono::seconds poll_interval{15};
+  // How often the generation files of the repositories are looked at (repository/generation.h), in
+  // all control modes but none; 0: never.
+  std::chrono::milliseconds generation_interval{0};
   unsigned model_load_threads = 4;
   unsigned model_load_retries = 0;
   bool exit_on_error = true;
@@ -196,9 +199,10 @@ class Engine final : public service::Service, private core::Submitter {
   bool IsAbsent(std::string_view name);
   // Whether the server is ready only if all models that were tried are.
   bool NeedsModels() const;
-  void PollRepositories();
-  // Ends the polling thread; returns false if it is still busy at `deadline`.
-  bool StopPolling(base::TimePoint deadline);
+  WatchIntervals IntervalsOfWatch() const;
+  RepositoryWatcher::Actions ActionsOfWatch();
+  // Loads or unloads a model as a generation file asks. Blocks.
+  base::Status Fulfil(const std::string& model, bool is_loaded);
   bool AreBackendsReady() const;
   // Takes what the request needs of its caller's quotas.
   base::Status AdmitCaller(core::Request& request);
@@ -241,11 +245,7 @@ class Engine final : public service::Service, private core::Submitter {
   std::atomic<bool> is_draining_{false};
   std::atomic<bool> is_stopped_{false};
   base::Mutex polling_;  // held while a poll is in progress
-  base::Mutex poll_mutex_;
-  base::CondVar poll_ends_;
-  bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;
-  bool is_poll_thread_done_ NEREID_GUARDED_BY(poll_mutex_) = true;
-  base::Thread poll_thread_;
+  RepositoryWatcher watcher_;
   base::TaskPool blocking_pool_;  // the last member, because its threads use all others
 };
 

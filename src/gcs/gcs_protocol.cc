@@ -34,11 +34,12 @@ GcsProtocol::GcsProtocol(std::string endpoint, std::string bucket, const Account
       bucket_(std::move(bucket)),
       token_([account, &client] { return FetchToken(client, account); }) {}
 
-base::Result<HttpRequest> GcsProtocol::Authorized(const std::string& resource) {
+base::Result<HttpRequest> GcsProtocol::Authorized(const std::string& resource,
+                                                  std::string_view service) {
   NEREID_ASSIGN_OR_RETURN(const std::string token, token_.Get());
   HttpRequest request;
-  request.url =
-      fmt::format("{}/storage/v1/b/{}/o{}", endpoint_, PercentEncode(bucket_, false), resource);
+  request.url = fmt::format("{}{}/storage/v1/b/{}/o{}", endpoint_, service,
+                            PercentEncode(bucket_, false), resource);
   if (!token.empty()) request.headers["authorization"] = "Bearer " + token;
   return request;
 }
@@ -63,6 +64,24 @@ base::Result<HttpRequest> GcsProtocol::ReadRequest(const Object& object,
   // Otherwise an object that is stored compressed arrives decompressed, whole, and with another
   // size.
   request.headers["accept-encoding"] = "gzip";
+  return request;
+}
+
+base::Result<HttpRequest> GcsProtocol::CurrentRequest(const std::string& key) {
+  return Authorized(fmt::format("/{}?alt=media", PercentEncode(key, false)));
+}
+
+base::Result<HttpRequest> GcsProtocol::WriteRequest(const std::string& key, const std::string& text,
+                                                    const std::string& etag) {
+  // The generation 0 stands for no object.
+  NEREID_ASSIGN_OR_RETURN(
+      HttpRequest request,
+      Authorized(fmt::format("?uploadType=media&name={}&ifGenerationMatch={}",
+                             PercentEncode(key, false), etag.empty() ? "0" : etag),
+                 "/upload"));
+  request.method = http_client::Method::kPost;
+  request.headers["content-type"] = "text/plain";
+  request.body = text;
   return request;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "gcs/account.h"
 #include "object_store/provider.h"
@@ -22,6 +23,10 @@ class GcsProtocol final : public object_store::Protocol {
                                                      const std::string& token) override;
   base::Result<http_client::HttpRequest> ReadRequest(const object_store::Object& object,
                                                      object_store::Range range) override;
+  base::Result<http_client::HttpRequest> CurrentRequest(const std::string& key) override;
+  base::Result<http_client::HttpRequest> WriteRequest(const std::string& key,
+                                                      const std::string& text,
+                                                      const std::string& etag) override;
   base::Result<object_store::ListPage> ParseList(std::string_view body) const override;
   object_store::Failure Explain(const http_client::HttpReply& reply) const override;
   bool Learn(const http_client::HttpReply& reply) override;
@@ -33,8 +38,10 @@ class GcsProtocol final : public object_store::Protocol {
                          const object_store::Failure& failure) const override;
 
  private:
-  // Returns a request with the token. `resource` follows the bucket's address.
-  base::Result<http_client::HttpRequest> Authorized(const std::string& resource);
+  // Returns a request with the token. `resource` follows the bucket's address, and `service` is in
+  // front of that.
+  base::Result<http_client::HttpRequest> Authorized(const std::string& resource,
+                                                    std::string_view service = "");
 
   const std::string endpoint_;
   const std::string bucket_;

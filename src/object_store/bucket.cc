@@ -2,6 +2,7 @@
 #include "object_store/bucket.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@ using http_client::HttpRequest;
 // A thousand objects with the longest keys are far smaller.
 constexpr size_t kMaxPageBytes = 32 << 20;
 constexpr size_t kMaxObjects = 2'000'000;
+// For a small object.
+constexpr std::chrono::seconds kTimeoutNow{10};
 
 std::string_view WithoutQuotes(std::string_view text) {
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
@@ -127,6 +130,50 @@ base::Result<bool> Bucket::Read(const Object& object, Range range,
       object, outcome.failure.value_or(Failure{"", "the reply is too short", false}));
 }
 
+base::Result<std::optional<repository::SmallFile>> Bucket::ReadNow(const std::string& key,
+                                                                   size_t max_bytes,
+                                                                   const std::stop_token& stop) {
+  const Object object{.key = key};
+  for (bool is_first = true;; is_first = false) {
+    std::string text;
+    bool is_too_long = false;
+    base::Result<HttpRequest> request = protocol_->CurrentRequest(key);
+    if (!request.ok()) {
+      return protocol_->ReadError(object, {"", std::string(request.status().message()), false});
+    }
+    request->stop = stop;
+    request->timeout = kTimeoutNow;
+    request->on_body = [&](const HttpReply&, std::string_view bytes) {
+      text += bytes;
+      is_too_long = text.size() > max_bytes;
+      return !is_too_long;
+    };
+    const HttpReply reply = client_.Send(*request);
+    if (reply.is_success()) {
+      const auto etag = reply.headers.find(protocol_->EtagHeader());
+      return std::optional<repository::SmallFile>(
+          {std::move(text),
+           etag == reply.headers.end() ? std::string() : std::string(WithoutQuotes(etag->second))});
+    }
+    if (is_too_long) {
+      return protocol_->ReadError(
+          object, {"", fmt::format("it is larger than {} bytes", max_bytes), false});
+    }
+    if (reply.status == 404) return std::optional<repository::SmallFile>();
+    if (is_first && reply.status / 100 != 2 && protocol_->Learn(reply)) continue;
+    return protocol_->ReadError(object, Explain(reply));
+  }
+}
+
+base::Result<bool> Bucket::Write(const std::string& key, const std::string& text,
+                                 const std::string& etag) {
+  const auto make = [&] { return protocol_->WriteRequest(key, text, etag); };
+  const Outcome outcome = Ask(make, 0, {});
+  if (!outcome.failure) return true;
+  if (outcome.reply.status == 409 || outcome.reply.status == 412) return false;
+  return protocol_->WriteError(key, *outcome.failure);
+}
+
 base::Status Bucket::CheckPart(const Object& object, Range range, const HttpReply& head,
                                size_t size) const {
   if (size > range.size) {
@@ -149,6 +196,12 @@ base::Status Bucket::CheckPart(const Object& object, Range range, const HttpRepl
 
 base::Status Bucket::Changed(const Object& object) const {
   return protocol_->ReadError(object, {"PreconditionFailed", "it was changed meanwhile", false});
+}
+
+base::Status Protocol::WriteError(const std::string& key, const Failure& failure) const {
+  return base::InternalError(fmt::format("Failed to write object {}: {}{}{} ({})", key,
+                                         failure.name, failure.name.empty() ? "" : ": ",
+                                         failure.message, Describe()));
 }
 
 }  // namespace nereid::object_store

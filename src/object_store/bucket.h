@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two requests that a model repository sends to an object store: list the objects, and read
-// one. Temporary failures are retried after growing pauses.
+// The requests that a model repository sends to an object store: list the objects, and read one.
+// Temporary failures are retried after growing pauses. Small objects that change often, of which
+// there are few, are also read as they are now, and written.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "http_client/retry.h"
 #include "object_store/object.h"
 #include "object_store/provider.h"
+#include "repository/store.h"
 
 namespace nereid::object_store {
 
@@ -35,6 +37,16 @@ class Bucket {
   base::Result<bool> Read(const Object& object, Range range,
                           const std::function<base::Status(std::string_view)>& write,
                           const std::stop_token& stop = {});
+
+  // Returns a whole object as it is now, with its ETag as the mark; nothing if there is none. Sent
+  // once, because whoever looks often looks again soon.
+  base::Result<std::optional<repository::SmallFile>> ReadNow(const std::string& key,
+                                                             size_t max_bytes,
+                                                             const std::stop_token& stop);
+  // Writes a whole object if it still has that ETag (empty: if there is none); returns false if
+  // not.
+  base::Result<bool> Write(const std::string& key, const std::string& text,
+                           const std::string& etag);
 
  private:
   Failure Explain(const http_client::HttpReply& reply) const;

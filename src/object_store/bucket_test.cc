@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +39,16 @@ class LinesProtocol final : public Protocol {
   }
   base::Result<HttpRequest> ReadRequest(const Object& object, Range range) override {
     return Make("/get/" + object.key, {{"range", fmt::format("{}+{}", range.offset, range.size)}});
+  }
+  base::Result<HttpRequest> CurrentRequest(const std::string& key) override {
+    return Make("/now/" + key, {});
+  }
+  base::Result<HttpRequest> WriteRequest(const std::string& key, const std::string& text,
+                                         const std::string& etag) override {
+    NEREID_ASSIGN_OR_RETURN(HttpRequest request, Make("/put/" + key, {{"if-match", etag}}));
+    request.method = http_client::Method::kPut;
+    request.body = text;
+    return request;
   }
   // Each line is "key etag size md5"; a last line of "> token" says that there is another page.
   base::Result<ListPage> ParseList(std::string_view body) const override {
@@ -207,6 +218,44 @@ TEST_F(ABucket, IsCancelledWhileItWaitsForBytes) {
       [](std::string_view) { return base::OkStatus(); }, stop.get_token());
   EXPECT_THAT(result.status().message(), HasSubstr("curlCode: 42"));
   EXPECT_EQ(server_.Targets().size(), 1u);
+}
+
+TEST_F(ABucket, ReadsAnObjectAsItIsNow) {
+  SetReply([](const StubRequest& request) {
+    if (request.headers.at("token") != "new") return StubReply{.status = 401};
+    return StubReply{.headers = {{"ETag", "\"e7\""}}, .body = "text"};
+  });
+  const auto file = bucket_->ReadNow("k", 4, {});
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_EQ((*file)->text, "text");
+  EXPECT_EQ((*file)->mark, "e7");
+  EXPECT_EQ(bucket_->ReadNow("k", 3, {}).status().message(), "read k:  it is larger than 3 bytes");
+  SetReply([](const StubRequest&) { return StubReply{.status = 404, .body = "none"}; });
+  EXPECT_EQ(*bucket_->ReadNow("k", 3, {}), std::nullopt);
+}
+
+TEST_F(ABucket, DoesNotRepeatALook) {
+  SetReply([](const StubRequest&) { return StubReply{.status = 503, .body = "busy"}; });
+  EXPECT_EQ(bucket_->ReadNow("k", 3, {}).status().message(), "read k: 503 busy");
+  EXPECT_EQ(server_.Targets().size(), 1u);
+}
+
+TEST_F(ABucket, WritesAnObjectThatNobodyElseHasWritten) {
+  std::atomic<int> busy{1};
+  SetReply([&](const StubRequest& request) {
+    if (busy-- > 0) return StubReply{.status = 503, .body = "busy"};
+    const bool is_right = request.method == "PUT" && request.body == "text";
+    return StubReply{.status = !is_right                                ? 400
+                               : request.headers.at("if-match") == "e7" ? 200
+                                                                        : 412};
+  });
+  const auto written = bucket_->Write("k", "text", "e7");
+  ASSERT_TRUE(written.ok()) << written.status().ToString();
+  EXPECT_TRUE(*written);
+  EXPECT_EQ(server_.Targets().size(), 2u);
+  EXPECT_FALSE(*bucket_->Write("k", "text", "e6"));
+  EXPECT_THAT(bucket_->Write("k", "other", "e7").status().message(),
+              HasSubstr("Failed to write object k: 400"));
 }
 
 // -- A store of this invented kind --

@@ -208,4 +208,18 @@ base::Result<repository::LocalFolder> ObjectStore::Localize(const std::string& f
   return cache_.Open(*bucket, contents);
 }
 
+base::Result<std::optional<repository::SmallFile>> ObjectStore::ReadNow(
+    const std::string& path, size_t max_bytes, const std::stop_token& stop) const {
+  NEREID_ASSIGN_OR_RETURN(const Location location, provider_->Parse(path));
+  NEREID_ASSIGN_OR_RETURN(const std::shared_ptr<Bucket> bucket, BucketFor(path));
+  return bucket->ReadNow(location.key, max_bytes, stop);
+}
+
+base::Result<bool> ObjectStore::Replace(const std::string& path, const std::string& text,
+                                        const std::optional<repository::SmallFile>& before) const {
+  NEREID_ASSIGN_OR_RETURN(const Location location, provider_->Parse(path));
+  NEREID_ASSIGN_OR_RETURN(const std::shared_ptr<Bucket> bucket, BucketFor(path));
+  return bucket->Write(location.key, text, before ? before->mark : std::string());
+}
+
 }  // namespace nereid::object_store

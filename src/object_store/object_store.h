@@ -45,6 +45,10 @@ class ObjectStore final : public repository::Store {
   base::Status CheckRepository(const std::string& repository) const override;
   void Refresh(const std::string& folder) const override;
   base::Result<repository::LocalFolder> Localize(const std::string& folder) const override;
+  base::Result<std::optional<repository::SmallFile>> ReadNow(
+      const std::string& path, size_t max_bytes, const std::stop_token& stop) const override;
+  base::Result<bool> Replace(const std::string& path, const std::string& text,
+                             const std::optional<repository::SmallFile>& before) const override;
 
  private:
   // The result of the last listing of a folder. Immutable.

@@ -42,13 +42,22 @@ class Protocol {
   // (Object::etag is whatever identifies the contents in this kind of store.)
   virtual base::Result<http_client::HttpRequest> ReadRequest(const Object& object, Range range) = 0;
 
+  // Requests a whole object as it is at this moment. The reply has EtagHeader.
+  virtual base::Result<http_client::HttpRequest> CurrentRequest(const std::string& key) = 0;
+  // Replaces the object if it still has this ETag, or makes it if there is none and `etag` is
+  // empty; otherwise a store that can tell replies with 409 or 412.
+  virtual base::Result<http_client::HttpRequest> WriteRequest(const std::string& key,
+                                                              const std::string& text,
+                                                              const std::string& etag) = 0;
+
   virtual base::Result<ListPage> ParseList(std::string_view body) const = 0;
   // Explains a complete reply that is not a success.
   virtual Failure Explain(const http_client::HttpReply& reply) const = 0;
   // Learns from such a reply what corrects the next request, such as the region of the bucket.
   // Returns whether there was anything new, so that a repeated request may succeed at once.
   virtual bool Learn(const http_client::HttpReply& /*reply*/) { return false; }
-  // The header of a reply to a ReadRequest that has Object::etag, perhaps in quotes.
+  // The header of a reply to a ReadRequest or CurrentRequest that has Object::etag, perhaps in
+  // quotes.
   virtual std::string EtagHeader() const { return "etag"; }
   // Whether Object::md5 is not the MD5 of the bytes, according to the reply to a ReadRequest.
   virtual bool HasOtherMd5(const http_client::HttpReply& /*reply*/) const { return false; }
@@ -58,6 +67,8 @@ class Protocol {
   // The errors that users see, in Triton's words.
   virtual base::Status ListError(const std::string& prefix, const Failure& failure) const = 0;
   virtual base::Status ReadError(const Object& object, const Failure& failure) const = 0;
+  // Triton writes nothing; this error is ours.
+  base::Status WriteError(const std::string& key, const Failure& failure) const;
 };
 
 // A location in a store. A value type.

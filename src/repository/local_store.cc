@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,10 +16,14 @@
 #include <fmt/format.h>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 #include "config/paths.h"
 
 namespace nereid::repository {
 namespace {
+
+// Replace is for small files.
+constexpr size_t kMaxReplacedBytes = 16 << 20;
 
 std::optional<struct stat> Stat(const std::string& path) {
   struct stat status{};
@@ -33,6 +38,49 @@ int64_t Nanoseconds(const timespec& time) {
 base::Status CannotRead(const std::string& path, int error) {
   return base::InternalError(
       fmt::format("failed to open text file for read {}: {}", path, std::strerror(error)));
+}
+
+base::Status CannotWrite(const std::string& path) {
+  return base::InternalError(fmt::format("failed to write {}: {}", path, std::strerror(errno)));
+}
+
+// Opens the file, empty if there was none, and locks it. The lock is the file's own, because any
+// other file would stay behind in the repository.
+base::Result<base::UniqueFd> LockFile(const std::string& path) {
+  while (true) {
+    base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
+    struct stat ours{};
+    struct stat named{};
+    if (!file.valid() || ::fstat(file.get(), &ours) != 0) return CannotWrite(path);
+    if (!S_ISREG(ours.st_mode)) {
+      return base::InternalError(fmt::format("failed to write {}: it is no regular file", path));
+    }
+    if (::flock(file.get(), LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      return CannotWrite(path);
+    }
+    // Whoever had the lock before may have put another file in this one's place.
+    if (::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+        ours.st_dev == named.st_dev) {
+      return file;
+    }
+  }
+}
+
+// Writes the text to a file beside `path`, and renames it. REQUIRES: `path` is locked.
+base::Status WriteWhole(const std::string& path, const std::string& text, mode_t mode) {
+  const std::string temporary = path + ".tmp";
+  ::unlink(temporary.c_str());  // of a writer that was killed
+  const base::UniqueFd file(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!file.valid()) return CannotWrite(temporary);
+  if (::fchmod(file.get(), mode) != 0 || !base::WriteAll(file.get(), text) ||
+      ::fsync(file.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    const base::Status status = CannotWrite(path);
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return base::OkStatus();
 }
 
 // Deleter for an open folder.
@@ -102,6 +150,31 @@ base::Result<int64_t> LocalStore::ModifiedNs(const std::string& path) const {
   if (!status) return base::InternalError("failed to stat file " + path);
   // Replacing a file by an older one changes only st_ctim.
   return std::max(Nanoseconds(status->st_mtim), Nanoseconds(status->st_ctim));
+}
+
+// It is opened anew each time: only then do clients of NFS ask their server.
+base::Result<std::optional<SmallFile>> LocalStore::ReadNow(const std::string& path,
+                                                           size_t max_bytes,
+                                                           const std::stop_token&) const {
+  base::Result<std::string> text = Read(path, max_bytes);
+  if (!text.ok()) {
+    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<SmallFile>();
+    return text.status();
+  }
+  // A file that a writer has made to lock it.
+  if (text->empty()) return std::optional<SmallFile>();
+  return std::optional<SmallFile>({*std::move(text), {}});
+}
+
+base::Result<bool> LocalStore::Replace(const std::string& path, const std::string& text,
+                                       const std::optional<SmallFile>& before) const {
+  NEREID_ASSIGN_OR_RETURN(const base::UniqueFd lock, LockFile(path));
+  struct stat status{};
+  if (::fstat(lock.get(), &status) != 0) return CannotWrite(path);
+  NEREID_ASSIGN_OR_RETURN(const std::string now, Read(path, kMaxReplacedBytes));
+  if (now != (before ? before->text : std::string())) return false;
+  NEREID_RETURN_IF_ERROR(WriteWhole(path, text, status.st_mode & 0777));
+  return true;
 }
 
 }  // namespace nereid::repository

@@ -58,4 +58,15 @@ base::Result<LocalFolder> RoutedStore::Localize(const std::string& folder) const
   return For(folder).Localize(folder);
 }
 
+base::Result<std::optional<SmallFile>> RoutedStore::ReadNow(const std::string& path,
+                                                            size_t max_bytes,
+                                                            const std::stop_token& stop) const {
+  return For(path).ReadNow(path, max_bytes, stop);
+}
+
+base::Result<bool> RoutedStore::Replace(const std::string& path, const std::string& text,
+                                        const std::optional<SmallFile>& before) const {
+  return For(path).Replace(path, text, before);
+}
+
 }  // namespace nereid::repository

@@ -32,6 +32,10 @@ class RoutedStore final : public Store {
   base::Status CheckRepository(const std::string& repository) const override;
   void Refresh(const std::string& folder) const override;
   base::Result<LocalFolder> Localize(const std::string& folder) const override;
+  base::Result<std::optional<SmallFile>> ReadNow(const std::string& path, size_t max_bytes,
+                                                 const std::stop_token& stop) const override;
+  base::Result<bool> Replace(const std::string& path, const std::string& text,
+                             const std::optional<SmallFile>& before) const override;
 
  private:
   // A kind of store and, once a path of its kind was used, the store itself.

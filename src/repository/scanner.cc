@@ -99,6 +99,16 @@ base::Status Scanner::CheckRepositories() const {
   return base::OkStatus();
 }
 
+void Scanner::KeepOut(std::set<std::string> names) {
+  base::MutexLock lock(kept_out_mutex_);
+  kept_out_ = std::move(names);
+}
+
+bool Scanner::IsKeptOut(const std::string& name) const {
+  base::MutexLock lock(kept_out_mutex_);
+  return kept_out_.contains(name);
+}
+
 Listing Scanner::List() const {
   Listing listing;
   const std::shared_ptr<const Layout> layout = layout_.Get();
@@ -132,6 +142,7 @@ ModelPlace Scanner::PlaceIn(const std::string& repository, const std::string& na
 ScanResult Scanner::ScanAll(const KnownModels& known) const {
   for (const std::string& repository : layout_.Get()->repositories) store_.Refresh(repository);
   Listing listing = List();
+  std::erase_if(listing.places, [this](const auto& place) { return IsKeptOut(place.first.name); });
   ScanResult result;
   for (const std::string& repository : layout_.Get()->repositories) {
     if (!listing.unreadable_repositories.contains(repository)) IsNewTrouble(repository, {});

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,11 @@ class Scanner final : public ModelScanner {
   base::Status Register(const std::string& repository, const NameMapping& names);
   base::Status Unregister(const std::string& repository) { return layout_.Unregister(repository); }
 
+  // The paths of the repositories, in the order in which they are searched.
+  std::vector<std::string> repositories() const { return layout_.Get()->repositories; }
+  // ScanAll finds no models of these names any more.
+  void KeepOut(std::set<std::string> names);
+
   Listing List() const override;
   ScanResult ScanAll(const KnownModels& known = {}) const override;
   std::vector<ModelPlace> Find(const std::string& name) const override;
@@ -57,6 +63,7 @@ class Scanner final : public ModelScanner {
   const ScanOptions& options() const { return options_; }
 
  private:
+  bool IsKeptOut(const std::string& name) const;
   // Like Examine, without logging.
   ModelSource Look(const ModelPlace& place, const Overrides& overrides) const;
   // Whether the problem of a scan at `place` is new or differs from that of the previous scan;
@@ -83,6 +90,8 @@ class Scanner final : public ModelScanner {
   ModelAgents& agents_;
   const ScanOptions options_;
   LayoutHolder layout_;
+  mutable base::Mutex kept_out_mutex_;
+  std::set<std::string> kept_out_ NEREID_GUARDED_BY(kept_out_mutex_);
   mutable base::Mutex told_mutex_;
   mutable std::map<std::string, std::string> told_ NEREID_GUARDED_BY(told_mutex_);  // by place
 };

@@ -20,4 +20,14 @@ base::Result<LocalFolder> Store::Localize(const std::string& folder) const {
   return LocalFolder{folder, nullptr};
 }
 
+base::Result<std::optional<SmallFile>> Store::ReadNow(const std::string&, size_t,
+                                                      const std::stop_token&) const {
+  return std::optional<SmallFile>();
+}
+
+base::Result<bool> Store::Replace(const std::string& path, const std::string&,
+                                  const std::optional<SmallFile>&) const {
+  return base::UnsupportedError("nothing can be written here: " + path);
+}
+
 }  // namespace nereid::repository

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,13 @@ struct Entry {
   std::string name;
   bool is_folder = false;
   bool operator==(const Entry&) const = default;
+};
+
+// A small file at one moment. A value type.
+struct SmallFile {
+  std::string text;
+  std::string mark;  // of a store that marks contents: differs when the file was replaced
+  bool operator==(const SmallFile&) const = default;
 };
 
 // A store of files and folders. Paths are absolute in the store's own form, joined with '/'.
@@ -45,6 +54,17 @@ class Store {
   virtual void Refresh(const std::string& folder) const;
   // Makes a local copy of a folder; a folder that is local already is returned as it is.
   virtual base::Result<LocalFolder> Localize(const std::string& folder) const;
+
+  // Reads a file as it is at this moment, not as the last listing or a cache knew it; nothing if
+  // there is none. One request, which is not repeated; `stop` ends it early. Fails if the file has
+  // more than `max_bytes`. A store without such files has none.
+  virtual base::Result<std::optional<SmallFile>> ReadNow(const std::string& path, size_t max_bytes,
+                                                         const std::stop_token& stop) const;
+  // Writes a file as a whole: readers see the old text or the new one. Returns false without
+  // writing anything if the file is not what `before` says any more (nothing: there is none), as
+  // far as the store can tell.
+  virtual base::Result<bool> Replace(const std::string& path, const std::string& text,
+                                     const std::optional<SmallFile>& before) const;
 };
 
 }  // namespace nereid::repository

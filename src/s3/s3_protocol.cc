@@ -52,7 +52,8 @@ std::string S3Protocol::region() const {
 }
 
 base::Result<HttpRequest> S3Protocol::Sign(const std::string& key, const std::string& query,
-                                           std::map<std::string, std::string> headers) {
+                                           std::map<std::string, std::string> headers,
+                                           http_client::Method method, const std::string& body) {
   NEREID_ASSIGN_OR_RETURN(const Credentials keys, keys_.Get());
   is_unsigned_ = keys.key_id.empty();
   const std::string region = this->region();
@@ -63,7 +64,11 @@ base::Result<HttpRequest> S3Protocol::Sign(const std::string& key, const std::st
   request.path = "/" + PercentEncode(location_.bucket, false) + "/" + PercentEncode(key, true);
   request.query = query;
   request.headers = std::move(headers);
+  if (method == http_client::Method::kPut) request.method = "PUT";
+  request.body = body;
   HttpRequest signed_request;
+  signed_request.method = method;
+  signed_request.body = body;
   signed_request.url = endpoint + request.path + (query.empty() ? "" : "?" + query);
   signed_request.headers = SignedHeaders(request, keys, region, std::time(nullptr));
   return signed_request;
@@ -83,6 +88,20 @@ base::Result<HttpRequest> S3Protocol::ReadRequest(const Object& object, object_s
                {"range", fmt::format("bytes={}-{}", range.offset, range.offset + range.size - 1)}});
 }
 
+base::Result<HttpRequest> S3Protocol::CurrentRequest(const std::string& key) {
+  return Sign(key, "", {});
+}
+
+base::Result<HttpRequest> S3Protocol::WriteRequest(const std::string& key, const std::string& text,
+                                                   const std::string& etag) {
+  std::map<std::string, std::string> headers = {{"content-type", "text/plain"}};
+  const bool is_new = etag.empty();
+  if (!writes_always_.load()) {
+    headers[is_new ? "if-none-match" : "if-match"] = is_new ? "*" : "\"" + etag + "\"";
+  }
+  return Sign(key, "", std::move(headers), http_client::Method::kPut, text);
+}
+
 base::Result<object_store::ListPage> S3Protocol::ParseList(std::string_view body) const {
   return ParseListPage(body);
 }
@@ -99,6 +118,7 @@ Failure S3Protocol::Explain(const HttpReply& reply) const {
 }
 
 bool S3Protocol::Learn(const HttpReply& reply) {
+  if (reply.status == 501) return !writes_always_.exchange(true);
   // Temporary keys can end before their time, for instance when the role was changed.
   if (has_temporary_keys_ && (reply.status == 400 || reply.status == 403)) {
     const std::string code = ParseErrorBody(reply.body).code;

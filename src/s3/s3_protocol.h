@@ -23,6 +23,10 @@ class S3Protocol final : public object_store::Protocol {
                                                      const std::string& token) override;
   base::Result<http_client::HttpRequest> ReadRequest(const object_store::Object& object,
                                                      object_store::Range range) override;
+  base::Result<http_client::HttpRequest> CurrentRequest(const std::string& key) override;
+  base::Result<http_client::HttpRequest> WriteRequest(const std::string& key,
+                                                      const std::string& text,
+                                                      const std::string& etag) override;
   base::Result<object_store::ListPage> ParseList(std::string_view body) const override;
   object_store::Failure Explain(const http_client::HttpReply& reply) const override;
   bool Learn(const http_client::HttpReply& reply) override;
@@ -34,13 +38,15 @@ class S3Protocol final : public object_store::Protocol {
                          const object_store::Failure& failure) const override;
 
  private:
-  base::Result<http_client::HttpRequest> Sign(const std::string& key, const std::string& query,
-                                              std::map<std::string, std::string> headers);
+  base::Result<http_client::HttpRequest> Sign(
+      const std::string& key, const std::string& query, std::map<std::string, std::string> headers,
+      http_client::Method method = http_client::Method::kGet, const std::string& body = {});
   std::string region() const;
 
   const Location location_;
   const bool has_temporary_keys_;
-  std::atomic<bool> is_unsigned_{false};  // the last request was
+  std::atomic<bool> is_unsigned_{false};    // the last request was
+  std::atomic<bool> writes_always_{false};  // the store knows no writes on condition
   object_store::Renewed<Credentials> keys_;
   mutable base::Mutex mutex_;
   std::string region_ NEREID_GUARDED_BY(mutex_);

@@ -172,6 +172,42 @@ TEST_F(AStore, BringsAFolderWithLargeAndEmptyFiles) {
   EXPECT_TRUE(folder->path.ends_with("/m"));
 }
 
+// Replies to writes on condition as Amazon does, to "m/file" with the tag "t2".
+std::optional<StubReply> ReplyToWrite(const StubRequest& request) {
+  if (request.method != "PUT") return std::nullopt;
+  const auto match = request.headers.find("if-match");
+  const bool is_as_it_was = match != request.headers.end() && match->second == "\"t2\"";
+  return StubReply{.status = is_as_it_was && request.body == "new" ? 200 : 412};
+}
+
+TEST_F(AStore, IsWrittenOnlyWhereItIsAsItWas) {
+  SetFault(ReplyToWrite);
+  EXPECT_TRUE(*store_->Replace(Path("m/file"), "new", repository::SmallFile{"old", "t2"}));
+  EXPECT_FALSE(*store_->Replace(Path("m/file"), "new", repository::SmallFile{"old", "t1"}));
+  EXPECT_FALSE(*store_->Replace(Path("m/file"), "new", std::nullopt));
+}
+
+TEST_F(AStore, IsWrittenWithoutAConditionWhereItKnowsNone) {
+  SetFault([](const StubRequest& request) -> std::optional<StubReply> {
+    if (request.method != "PUT") return std::nullopt;
+    return StubReply{.status = request.headers.contains("if-none-match") ? 501 : 200};
+  });
+  const auto written = store_->Replace(Path("m/file"), "new", std::nullopt);
+  ASSERT_TRUE(written.ok()) << written.status().ToString();
+  EXPECT_TRUE(*written);
+}
+
+TEST_F(AStore, ReadsAFileAsItIsNow) {
+  SetFault([](const StubRequest&) -> std::optional<StubReply> {
+    return StubReply{.headers = {{"ETag", "\"t2\""}}, .body = "now"};
+  });
+  EXPECT_EQ(**store_->ReadNow(Path("m/file"), 10, {}), (repository::SmallFile{"now", "t2"}));
+  SetFault([](const StubRequest&) -> std::optional<StubReply> {
+    return StubReply{.status = 404, .body = "<Error><Code>NoSuchKey</Code></Error>"};
+  });
+  EXPECT_EQ(*store_->ReadNow(Path("m/file"), 10, {}), std::nullopt);
+}
+
 TEST_F(AStore, RetriesTemporaryErrors) {
   Put("m/x", "hello");
   std::atomic<int> faults{0};

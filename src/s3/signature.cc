@@ -21,10 +21,10 @@ std::map<std::string, std::string> SignedHeaders(const UnsignedRequest& request,
   char time[32];
   std::strftime(time, sizeof time, "%Y%m%dT%H%M%SZ", &utc);
   const std::string day(time, 8);
-  const std::string empty_body = Sha256Hex("");
+  const std::string body = Sha256Hex(request.body);
   headers["host"] = request.host;
   headers["x-amz-date"] = time;
-  headers["x-amz-content-sha256"] = empty_body;
+  headers["x-amz-content-sha256"] = body;
   if (!credentials.session_token.empty()) {
     headers["x-amz-security-token"] = credentials.session_token;
   }
@@ -35,7 +35,7 @@ std::map<std::string, std::string> SignedHeaders(const UnsignedRequest& request,
     names += (names.empty() ? "" : ";") + name;
   }
   const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path,
-                                       request.query, canonical, names, empty_body);
+                                       request.query, canonical, names, body);
   const std::string scope = fmt::format("{}/{}/s3/aws4_request", day, region);
   const std::string to_sign =
       fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, Sha256Hex(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Amazon's signature version 4, for requests without a body. This is our own code because libcurl
-// only recently began to sign as S3 requires, and does it differently in each version.
+// Amazon's signature version 4, for requests whose body is known. This is our own code because
+// libcurl only recently began to sign as S3 requires, and does it differently in each version.
 #pragma once
 
 #include <ctime>
@@ -16,13 +16,14 @@ struct Credentials {
   std::string session_token;
 };
 
-// The parts of a request that its signature covers. The body is not among them.
+// The parts of a request that its signature covers.
 struct UnsignedRequest {
   std::string method = "GET";
   std::string host;                            // with the port unless it is the default one
   std::string path;                            // percent-encoded
   std::string query;                           // percent-encoded, sorted by name
   std::map<std::string, std::string> headers;  // further headers to sign, by lower-case name
+  std::string body = {};
 };
 
 // Returns the headers to send with the request: its own and those of the signature.

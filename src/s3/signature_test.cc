@@ -33,6 +33,17 @@ TEST(ASignature, IsThatOfTheDocumentationForAList) {
             "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
+TEST(ASignature, IsThatOfTheDocumentationForABody) {
+  EXPECT_EQ(SignatureOf({.method = "PUT",
+                         .host = "examplebucket.s3.amazonaws.com",
+                         .path = "/test%24file.text",
+                         .query = "",
+                         .headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"},
+                                     {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
+                         .body = "Welcome to Amazon S3."}),
+            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+}
+
 TEST(ASignature, CoversTheSessionToken) {
   Credentials temporary = kExample;
   temporary.session_token = "token";

@@ -171,7 +171,19 @@ class Run:
         return self.outcome
 
 
-def run_all(cases, start, folder):
+class RunBehind(Run):
+    """One through a balancer, of which no later answer on the same connection tells that a request has arrived."""
+
+    def send(self, send):
+        super().send(send)
+        count = len(self.calls)
+        self.gauge.wait_until(
+            lambda v: v.get(("nereid_model_requests_in_flight", self.scenario.model), 0)
+            + len(self.outcome.answers) >= count,
+            f"{send.id} of {self.scenario.model} to arrive")
+
+
+def run_all(cases, start, folder, run=Run):
     """{model: Outcome} of all scenarios, run side by side on one server."""
     for scenario in cases:
         model = models.write_model(folder, scenario.model, config(scenario))
@@ -182,7 +194,23 @@ def run_all(cases, start, folder):
     gauge = Gauge(server)
     try:
         with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
-            runs = {s.model: pool.submit(Run(s, server, gauge).run) for s in cases}
-        return {model: run.exception() or run.result() for model, run in runs.items()}
+            runs = {s.model: pool.submit(run(s, server, gauge).run) for s in cases}
+        return {model: one.exception() or one.result() for model, one in runs.items()}
     finally:
         gauge.close()
+
+
+def check(scenario, outcome):
+    """Asserts that the outcome is the one that the scenario foretells."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    answers = {i: text for i, text in outcome.answers.items() if not i.startswith("plug")}
+    assert set(answers) == {send.id for send in scenario.sends}
+    for send_id, text in answers.items():
+        expected = scenario.answers.get(send_id, scenarios.OK)
+        assert (expected in text) if expected else (text == ""), f"{send_id}: {text!r}"
+    assert outcome.batches == scenario.batches
+    if scenario.order:
+        assert [i for i in outcome.order if not i.startswith("plug")] == scenario.order
+    plug_at = outcome.order.index("plug0")
+    assert set(scenario.before_plug) == set(outcome.order[:plug_at]) & set(answers)

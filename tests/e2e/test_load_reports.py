@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What responses over gRPC tell balancers and clients of the server's load: ORCA reports, and when to try again."""
+"""What responses tell balancers and clients of the server's load: ORCA reports, and when to try again."""
 
 import base64
 import concurrent.futures
+import json
 import struct
 import subprocess
 
@@ -18,6 +19,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 pytestmark = pytest.mark.newer  # ours
 
 FORMAT = "endpoint-load-metrics-format"
+ANSWER = "endpoint-load-metrics"
 
 
 def orca_report():
@@ -70,9 +72,9 @@ def trailers(call):
     return dict(call.trailing_metadata())
 
 
-def report(server, folder, rpc, count=1, model="m"):
+def report(server, folder, rpc, count=1, message=None):
     """The named metrics of the report that a call gets. Asked by curl: grpcio keeps the report for its balancing."""
-    message = request(model).SerializeToString()
+    message = (message or request()).SerializeToString()
     (folder / "messages").write_bytes((struct.pack(">BI", 0, len(message)) + message) * count)
     given = ["content-type: application/grpc", "te: trailers", f"{FORMAT}: bin"]
     command = ["curl", "-sS", "--http2-prior-knowledge", "-D-", "-o", folder / "responses"]
@@ -91,10 +93,41 @@ def test_a_call_gets_the_report_that_it_asks_for(server, tmp_path):
     assert named["queue_oldest_seconds"] >= 0
 
 
-@pytest.mark.parametrize("wanted", [None, "json", "text", "xml", ""])
+@pytest.mark.parametrize("wanted", [None, "xml", "JSON", ""])
 def test_who_asks_for_nothing_or_for_what_is_not_there_gets_nothing(stub, wanted):
     _, call = stub.ModelInfer.with_call(request(), metadata=[(FORMAT, wanted)] if wanted is not None else None)
     assert [name for name in trailers(call) if "load" in name] == []
+
+
+def parsed(text, form):
+    """The named metrics of a report as text, read as the reference's own test reads it."""
+    if form == "json":
+        assert text.startswith("JSON ")
+        return json.loads(text.removeprefix("JSON "))["named_metrics"]
+    assert text.startswith("TEXT ")
+    pairs = (pair.split("=") for pair in text.removeprefix("TEXT ").split(", "))
+    return {name.removeprefix("named_metrics."): float(value) for name, value in pairs}
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_every_model_has_a_report_as_text(server, stub, form):
+    _, call = stub.ModelInfer.with_call(request(), metadata=[(FORMAT, form)])
+    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [0, 0]}]}
+    reply = wire.request(server, "POST", "/v2/models/m/infer", json.dumps(body), {FORMAT: form})
+    generated = wire.request(server, "POST", "/v2/models/m/generate", '{"INPUT0": [1, 2]}', {FORMAT: form})
+    assert reply.status == generated.status == 200
+    for text in (trailers(call)[ANSWER], reply.headers[ANSWER], generated.headers[ANSWER]):
+        named = parsed(text, form)
+        assert set(named) == {"requests_in_flight", "queue_oldest_seconds"}
+        assert named["requests_in_flight"] >= 1  # this one
+
+
+def test_requests_over_http_that_ask_for_nothing_get_nothing(server):
+    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [0, 0]}]}
+    for given in ({}, {FORMAT: "xml"}, {"endpoint-load-metrics-type": "json"}):
+        for path, text in (("infer", json.dumps(body)), ("generate", '{"INPUT0": [1, 2]}')):
+            reply = wire.request(server, "POST", f"/v2/models/m/{path}", text, given)
+            assert reply.status == 200 and ANSWER not in reply.headers
 
 
 def test_a_stream_gets_the_report_at_its_end(server, tmp_path):
@@ -116,23 +149,48 @@ class TritonPythonModel:
 """
 
 
-def test_the_report_of_a_language_model_is_the_same_over_both_protocols(start_server, tmp_path):
+LANGUAGE = """
+input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] },
+        { name: "max_tokens" data_type: TYPE_INT32 dims: [ 1 ] },
+        { name: "bad_words" data_type: TYPE_STRING dims: [ 1 ] },
+        { name: "stop_words" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+
+
+def test_the_report_of_a_language_model(start_server, tmp_path):
+    """What the reference's L0_orca asks, over both protocols. Its metrics come first, as the reference writes them."""
     repository = tmp_path / "models"
-    python_models.write(repository, "cached", CACHED, dims=(2,))
+    python_models.write(repository, "cached", CACHED, config=LANGUAGE)
     server = python_models.start(start_server, repository)
-    texts = {
-        "text": "TEXT named_metrics.kv_cache_utilization=0.500000, named_metrics.max_token_capacity=640",
-        "json": 'JSON {"named_metrics":{"kv_cache_utilization":0.5,"max_token_capacity":640}}',
+    starts = {
+        "text": "TEXT named_metrics.kv_cache_utilization=0.500000, named_metrics.max_token_capacity=640, ",
+        "json": 'JSON {"named_metrics":{"kv_cache_utilization":0.5,"max_token_capacity":640,',
     }
+    question = {"text_input": "hello world", "max_tokens": 20, "bad_words": "", "stop_words": ""}
+    inputs = []
+    for name, value, kind in (("text_input", b"hello", "BYTES"), ("max_tokens", 20, "INT32"),
+                              ("bad_words", b"", "BYTES"), ("stop_words", b"", "BYTES")):  # fmt: skip
+        tensor = grpcclient.InferInput(name, [1], kind)
+        tensor.set_data_from_numpy(np.array([value], np.int32 if kind == "INT32" else object))
+        inputs.append(tensor)
+    message = service_pb2.ModelInferRequest(
+        model_name="cached",
+        inputs=[tensor._get_tensor() for tensor in inputs],
+        raw_input_contents=[tensor._get_content() for tensor in inputs],
+    )
     with grpc.insecure_channel(server.grpc) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        for wanted, text in texts.items():
-            _, call = stub.ModelInfer.with_call(request("cached"), metadata=[(FORMAT, wanted)])
-            assert trailers(call)["endpoint-load-metrics"] == text
-            body = '{"INPUT0": [1, 2]}'
-            reply = wire.request(server, "POST", "/v2/models/cached/generate", body, {FORMAT: wanted})
-            assert reply.status == 200 and reply.headers["endpoint-load-metrics"] == text
-    named = report(server, tmp_path, "ModelInfer", model="cached")
+        for form, start in starts.items():
+            _, call = stub.ModelInfer.with_call(message, metadata=[(FORMAT, form)])
+            assert trailers(call)[ANSWER].startswith(start)
+            reply = wire.request(server, "POST", "/v2/models/cached/generate", json.dumps(question), {FORMAT: form})
+            assert reply.status == 200 and reply.headers[ANSWER].startswith(start)
+            named = parsed(reply.headers[ANSWER], form)
+            assert named["kv_cache_utilization"] == 0.5 and named["max_token_capacity"] == 640
+    reply = wire.request(server, "POST", "/v2/models/cached/generate", json.dumps(question))
+    assert reply.status == 200 and ANSWER not in reply.headers
+    named = report(server, tmp_path, "ModelInfer", message=message)
     assert named["kv_cache_utilization"] == 0.5 and named["max_token_capacity"] == 640
     assert named["requests_in_flight"] == 1  # this one
 

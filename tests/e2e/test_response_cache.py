@@ -472,6 +472,22 @@ def test_redis_keeps_answers_across_servers(start_server, repository, redis):
 
 
 @pytest.mark.newer
+def test_servers_beside_each_other_share_their_answers(start_server, repository, redis, tmp_path):
+    """Replicas behind a balancer: what one has computed, the other need not."""
+    askers = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        askers.append(Asker(start_server(repository, args=redis.args(), log_dir=tmp_path / name)))
+    first, second = askers
+    first.ask([[1, 2], [3, 4]])
+    second.ask([[1, 2], [3, 4]])
+    second.ask([[5, 6], [7, 8]])
+    first.ask([[5, 6], [7, 8]])
+    assert first.counts() == second.counts() == (1, 1)
+    assert len(redis.keys()) == 2
+
+
+@pytest.mark.newer
 def test_a_changed_model_does_not_give_the_answers_of_its_predecessor(start_server, repository, redis):
     server = start_server(repository, args=redis.args())
     Asker(server).ask([[1.0]])

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trace extension: settings, sampling, trace files, and spans at an OpenTelemetry collector (S05)."""
 
-import http.server
 import json
 import pathlib
 import queue
 import re
 import socket
-import ssl
-import threading
 import urllib.error
 import urllib.request
 
@@ -19,7 +16,7 @@ import tritonclient.http as httpclient
 from harness import certificates, models, wire
 from harness import server as servers
 from harness.clients import Client
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from harness.collector import Collector, collect
 from tritonclient.utils import InferenceServerException
 
 OFF = {"trace_level": ["OFF"], "trace_rate": "1000", "trace_count": "-1", "log_frequency": "0",
@@ -331,55 +328,6 @@ def test_flags_that_are_refused(traced, flags, error):
 # -- Spans --
 
 
-class Collector(http.server.ThreadingHTTPServer):
-    """Takes spans as a collector does, and decodes them with the published message classes."""
-
-    def __init__(self, certificate=None):
-        super().__init__(("127.0.0.1", 0), Collector.Handler)
-        self.requests = queue.Queue()
-        self.statuses = queue.Queue()  # of the next replies; 200 when there is none
-        self.scheme = ""
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate.cert, certificate.key)
-            # Each connection's own thread shakes hands, so that a failed one ends nothing else.
-            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-            self.scheme = "https://"
-        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
-        self.thread.start()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.server.requests.put((self.path, self.headers["Content-Type"], body))
-            try:
-                status = self.server.statuses.get_nowait()
-            except queue.Empty:
-                status = 200
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *args):
-            pass
-
-    def handle_error(self, request, client_address):
-        """A client that does not trust the certificate is the test's business."""
-
-    @property
-    def url(self):
-        return f"{self.scheme}127.0.0.1:{self.server_port}/v1/traces"
-
-    def next(self):
-        path, kind, body = self.requests.get(timeout=30)
-        assert (path, kind) == ("/v1/traces", "application/x-protobuf")
-        (resource_spans,) = ExportTraceServiceRequest.FromString(body).resource_spans
-        (scope_spans,) = resource_spans.scope_spans
-        assert scope_spans.scope.name == "triton-server"
-        resource = {a.key: a.value.string_value for a in resource_spans.resource.attributes}
-        return resource, list(scope_spans.spans)
-
-
 @pytest.fixture
 def collector():
     with Collector() as running:
@@ -404,14 +352,6 @@ def tree(spans):
 def events(spans, name):
     (span,) = [span for span in spans if span.name == name]
     return [event.name for event in span.events]
-
-
-def collect(collector, count):
-    spans = []
-    while len(spans) < count:
-        resource, more = collector.next()
-        spans += more
-    return resource, spans
 
 
 @pytest.mark.parametrize("kind", ["http", "grpc"])

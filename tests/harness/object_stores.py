@@ -120,6 +120,8 @@ class FakeStore:
                     store.requests.append((self.path, dict(self.headers)))
                 store.handle(self)
 
+            do_PUT = do_POST = do_GET
+
         self._server = HttpServer(("127.0.0.1", self.port), Handler)
 
     def stop(self):
@@ -131,6 +133,14 @@ class FakeStore:
         with self.lock:
             self._versions += 1
             self.objects[key] = Stored(bytes(data), self._versions, time.time())
+
+    def put_if(self, key, data, is_expected):
+        """Writes an object if the one there, or None, is as expected; returns whether it was."""
+        with self.lock:
+            if not is_expected(self.objects.get(key)):
+                return False
+        self.put(key, data)
+        return True
 
     def remove(self, prefix):
         with self.lock:
@@ -160,7 +170,7 @@ class FakeStore:
 
 
 class FakeGoogle(FakeStore):
-    """https://cloud.google.com/storage/docs/json_api/v1: objects.list and objects.get."""
+    """https://cloud.google.com/storage/docs/json_api/v1: objects.list, objects.get and objects.insert."""
 
     name = "gs"
     cache = f"nereid-gs-{os.getuid()}"
@@ -182,7 +192,8 @@ class FakeGoogle(FakeStore):
     def handle(self, handler):
         url = urllib.parse.urlsplit(handler.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        match = re.fullmatch(r"/storage/v1/b/([^/]+)/o(?:/([^/]+))?", url.path)
+        is_upload = handler.command == "POST" and url.path.startswith("/upload/")
+        match = re.fullmatch(r"(?:/upload)?/storage/v1/b/([^/]+)/o(?:/([^/]+))?", url.path)
         if match is None:
             return self._error(handler, 404, "notFound", "Not Found")
         if self.tokens is not None and not self.is_authorized(handler):
@@ -193,9 +204,22 @@ class FakeGoogle(FakeStore):
             )
         if urllib.parse.unquote(match[1]) != BUCKET:
             return self._error(handler, 404, "notFound", "The specified bucket does not exist.")
+        if is_upload:
+            return self._write(handler, query)
         if match[2] is None:
             return self._list(handler, query)
         return self._read(handler, urllib.parse.unquote(match[2]), query)
+
+    def _write(self, handler, query):
+        assert query["uploadType"] == "media"
+        expected = query["ifGenerationMatch"]
+
+        def is_expected(stored):
+            return str(stored.version if stored else 0) == expected
+
+        if not self.put_if(query["name"], handler.body(), is_expected):
+            return self._error(handler, 412, "conditionNotMet", "At least one pre-condition did not hold.")
+        handler.respond(200, b"{}")
 
     def _list(self, handler, query):
         page, token = self.page(query.get("prefix", ""), query.get("pageToken", ""))
@@ -241,7 +265,7 @@ def shared_key(method, path, query, headers, key=ACCOUNT_KEY):
 
 
 class FakeAzure(FakeStore):
-    """https://learn.microsoft.com/rest/api/storageservices: List Blobs and Get Blob."""
+    """https://learn.microsoft.com/rest/api/storageservices: List Blobs, Get Blob and Put Blob."""
 
     name = "as"
     cache = f"nereid-as-{os.getuid()}"
@@ -269,7 +293,7 @@ class FakeAzure(FakeStore):
             return True
         if self.tokens is not None:
             return super().is_authorized(handler)
-        expected = shared_key("GET", url.path, query, handler.headers)
+        expected = shared_key(handler.command, url.path, query, handler.headers)
         return handler.headers.get("Authorization") == expected
 
     def handle(self, handler):
@@ -287,7 +311,25 @@ class FakeAzure(FakeStore):
         if match[2] is None:
             assert query["comp"] == "list" and query["restype"] == "container"
             return self._list(handler, query)
+        if handler.command == "PUT":
+            return self._write(handler, urllib.parse.unquote(match[2]))
         return self._read(handler, urllib.parse.unquote(match[2]))
+
+    def _write(self, handler, key):
+        assert handler.headers["x-ms-blob-type"] == "BlockBlob"
+        wanted = handler.headers.get("If-Match")
+        must_be_new = handler.headers.get("If-None-Match") == "*"
+
+        def is_expected(stored):
+            if stored is None:
+                return wanted is None
+            return not must_be_new and wanted in (None, f'"0x{stored.version:X}"')
+
+        if self.put_if(key, handler.body(), is_expected):
+            return handler.respond(201)
+        if must_be_new:
+            return self._error(handler, 409, "BlobAlreadyExists", "The specified blob already exists.")
+        return self._error(handler, 412, "ConditionNotMet", "The condition specified was not met.")
 
     def _list(self, handler, query):
         page, token = self.page(query.get("prefix", ""), query.get("marker", ""))
@@ -313,7 +355,7 @@ class FakeAzure(FakeStore):
         if stored is None:
             return self._error(handler, 404, "BlobNotFound", "The specified blob does not exist.")
         etag = f'"0x{stored.version:X}"'
-        if handler.headers.get("If-Match") != etag:
+        if handler.headers.get("If-Match", etag) != etag:
             return self._error(handler, 412, "ConditionNotMet", "The condition specified was not met.")
         status, headers, data = self.part(handler, stored.data)
         handler.respond(status, data, headers | {"ETag": etag})

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "common/json_text.h"
 
@@ -70,19 +71,32 @@ void AppendNamedMetric(std::string& message, std::string_view name, double value
 
 }  // namespace
 
-std::string LoadText(std::string_view format, std::string_view cache_lines) {
-  if (format != "json" && format != "text") return {};
-  const std::optional<CacheLoad> load = ReadCacheLoad(cache_lines);
-  if (!load) return {};
-  if (format == "text") {
-    return "TEXT named_metrics.kv_cache_utilization=" + std::to_string(load->utilization) +
-           ", named_metrics.max_token_capacity=" + std::to_string(load->token_capacity);
+std::string LoadText(std::string_view format, const service::LoadTotals& totals,
+                     std::string_view cache_lines) {
+  const bool is_json = format == "json";
+  if (!is_json && format != "text") return {};
+  std::string text = is_json ? "JSON {\"named_metrics\":{" : "TEXT ";
+  // std::to_string writes doubles as Triton's does.
+  const auto add = [&](std::string_view name, auto value) {
+    if (!text.ends_with('{') && !text.ends_with(' ')) text += is_json ? "," : ", ";
+    text += is_json ? "\"" : "named_metrics.";
+    text += name;
+    text += is_json ? "\":" : "=";
+    if (!is_json) {
+      text += std::to_string(value);
+    } else if constexpr (std::is_floating_point_v<decltype(value)>) {
+      AppendJsonDouble(text, value);
+    } else {
+      AppendJsonInteger(text, value);
+    }
+  };
+  if (const std::optional<CacheLoad> load = ReadCacheLoad(cache_lines)) {
+    add("kv_cache_utilization", load->utilization);
+    add("max_token_capacity", load->token_capacity);
   }
-  std::string text = "JSON {\"named_metrics\":{\"kv_cache_utilization\":";
-  AppendJsonDouble(text, load->utilization);
-  text += ",\"max_token_capacity\":";
-  AppendJsonInteger(text, load->token_capacity);
-  return text + "}}";
+  add("requests_in_flight", totals.requests_in_flight);
+  add("queue_oldest_seconds", totals.queue_oldest_seconds);
+  return is_json ? text + "}}" : text;
 }
 
 std::string LoadMessage(const service::LoadTotals& totals, std::string_view cache_lines) {
@@ -98,7 +112,8 @@ std::string LoadMessage(const service::LoadTotals& totals, std::string_view cach
 
 std::string ReadLoadText(std::string_view format, service::Service& service) {
   if (format != "json" && format != "text") return {};
-  return LoadText(format, service.PluginMetricsText(kKeyValueCacheFamily));
+  return LoadText(format, service.ReadLoadTotals(),
+                  service.PluginMetricsText(kKeyValueCacheFamily));
 }
 
 std::string ReadLoadMessage(service::Service& service) {

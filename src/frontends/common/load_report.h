@@ -20,13 +20,14 @@ inline constexpr std::string_view kBinaryLoadHeader = "endpoint-load-metrics-bin
 // The metric family by which backends of language models say how full their key-value caches are.
 inline constexpr const char* kKeyValueCacheFamily = "nv_trt_llm_kv_cache_block_metrics";
 
-// Returns the value of kLoadHeader in the format "json" or "text": how full the key-value caches of
-// language models are, as the lines of kKeyValueCacheFamily say. Empty if `cache_lines` lacks that,
-// or for another format.
-std::string LoadText(std::string_view format, std::string_view cache_lines);
+// Returns the value of kLoadHeader in the format "json" or "text"; empty for another one. First, as
+// in Triton, how full the key-value caches of language models are, if the lines of
+// kKeyValueCacheFamily say it; then the number of requests in flight and the longest time in a
+// queue.
+std::string LoadText(std::string_view format, const service::LoadTotals& totals,
+                     std::string_view cache_lines);
 
-// Returns a message xds.data.orca.v3.OrcaLoadReport with the same, and with the number of requests
-// in flight and the longest time in a queue.
+// Returns a message xds.data.orca.v3.OrcaLoadReport with the same.
 std::string LoadMessage(const service::LoadTotals& totals, std::string_view cache_lines);
 
 // The same of what `service` says. Only that is read, and not the whole metrics page: a balancer

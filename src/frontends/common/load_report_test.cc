@@ -34,12 +34,24 @@ std::map<std::string, double> NamedMetrics(std::string_view message) {
   return metrics;
 }
 
-TEST(LoadText, IsEmptyWithoutACache) {
-  EXPECT_EQ(LoadText("json", "nereid_model_requests_in_flight{model=\"m\"} 2\n"), "");
-  EXPECT_EQ(LoadText("bin", kCacheLines), "");
-  EXPECT_EQ(LoadText("text", kCacheLines),
+TEST(LoadText, HasTheTotalsOfAllModels) {
+  const service::LoadTotals totals{.requests_in_flight = 5, .queue_oldest_seconds = 0.25};
+  EXPECT_EQ(LoadText("json", totals, "nereid_model_requests_in_flight{model=\"m\"} 2\n"),
+            R"(JSON {"named_metrics":{"requests_in_flight":5,"queue_oldest_seconds":0.25}})");
+  EXPECT_EQ(LoadText("text", totals, ""),
+            "TEXT named_metrics.requests_in_flight=5, "
+            "named_metrics.queue_oldest_seconds=0.250000");
+  EXPECT_EQ(LoadText("bin", totals, kCacheLines), "");
+}
+
+TEST(LoadText, BeginsAsTritonsDoes) {
+  EXPECT_EQ(LoadText("text", {}, kCacheLines),
             "TEXT named_metrics.kv_cache_utilization=0.500000, "
-            "named_metrics.max_token_capacity=640");
+            "named_metrics.max_token_capacity=640, named_metrics.requests_in_flight=0, "
+            "named_metrics.queue_oldest_seconds=0.000000");
+  EXPECT_TRUE(LoadText("json", {}, kCacheLines)
+                  .starts_with("JSON {\"named_metrics\":{\"kv_cache_utilization\":0.5,"
+                               "\"max_token_capacity\":640,"));
 }
 
 TEST(LoadMessage, HasTheTotalsOfAllModels) {

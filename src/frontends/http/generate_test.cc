@@ -191,13 +191,13 @@ TEST(LoadHeader, ComesFromTheMetricsOfTheCache) {
       "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"tokens_per\",model=\"m\"} 64\n";
   EXPECT_EQ(MakeLoadHeader("text", service),
             "endpoint-load-metrics: TEXT named_metrics.kv_cache_utilization=0.500000, "
-            "named_metrics.max_token_capacity=640\r\n");
+            "named_metrics.max_token_capacity=640, named_metrics.requests_in_flight=0, "
+            "named_metrics.queue_oldest_seconds=0.000000\r\n");
   EXPECT_EQ(MakeLoadHeader("json", service),
             "endpoint-load-metrics: JSON {\"named_metrics\":{\"kv_cache_utilization\":0.5,"
-            "\"max_token_capacity\":640}}\r\n");
+            "\"max_token_capacity\":640,\"requests_in_flight\":0,"
+            "\"queue_oldest_seconds\":0.0}}\r\n");
   EXPECT_EQ(MakeLoadHeader("xml", service), "");
-  service.plugin_metrics.clear();
-  EXPECT_EQ(MakeLoadHeader("text", service), "");
 }
 
 // A decoupled model whose requests the test keeps, to respond to them.

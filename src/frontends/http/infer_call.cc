@@ -11,8 +11,10 @@
 #include "common/admission.h"
 #include "common/failed_inference.h"
 #include "common/json_text.h"
+#include "common/load_report.h"
 #include "core/model.h"
 #include "http/limit_headers.h"
+#include "http/load_header.h"
 
 namespace nereid::http {
 namespace {
@@ -185,6 +187,10 @@ void InferCall::SendResponse() {
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
   AppendRateLimitLines(response_->request().quota_left, headers_);
+  if (const std::string_view format = exchange_->head().Header(common::kLoadFormatHeader);
+      !format.empty()) [[unlikely]] {
+    headers_ += MakeLoadHeader(format, *service_);
+  }
   if (has_binary && dialect_->has_mime_in_replies) {
     mime = dialect_->binary_mime;
     common::AppendJsonInteger(mime, body_.json.size());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a generate reply that tells a load balancer how full the key-value cache of its
-// model is (ORCA), from the metrics that LLM backends publish.
+// The header of a reply that tells a load balancer how busy the server is (ORCA).
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace nereid::http {
 
-// Returns the complete header line; empty if there are no such metrics or the format is unknown.
+// Returns the complete header line; empty if the format is unknown.
 std::string MakeLoadHeader(std::string_view format, service::Service& service);
 
 }  // namespace nereid::http

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the generation files of all repositories ask for, and what has changed since the last look.
+#pragma once
+
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "repository/generation.h"
+#include "repository/store.h"
+
+namespace nereid::engine {
+
+// Remembers the files as they were. Thread-compatible.
+class GenerationWatch {
+ public:
+  // What a look has found.
+  struct News {
+    // What is asked for one model.
+    struct Asked {
+      std::string model;
+      bool is_loaded = false;
+    };
+    bool is_changed = false;   // some file is another one than at the last look, or is gone
+    std::vector<Asked> asked;  // anew, or for the first time
+    bool all_read = true;
+  };
+
+  // `store` outlives this.
+  explicit GenerationWatch(const repository::Store& store) : store_(store) {}
+
+  // Reads the files of these repositories. A file that cannot be read, or is no whole one, counts
+  // as unchanged. Blocks, until `stop` at most.
+  News Look(const std::vector<std::string>& repositories, const std::stop_token& stop);
+  // Returns the models that are to be unloaded.
+  std::set<std::string> Unwanted() const;
+
+ private:
+  // A wish, and the repository whose file has it.
+  struct Source {
+    std::string repository;
+    repository::Wish wish;
+    bool operator==(const Source&) const = default;
+  };
+  using Sources = std::map<std::string, Source>;  // by the model's name
+
+  // Of several repositories that name a model, the first counts.
+  Sources Merge(const std::vector<std::string>& repositories) const;
+  // Logs an error of a file once, and its end.
+  void Tell(const std::string& repository, const base::Status& status);
+
+  const repository::Store& store_;
+  std::map<std::string, repository::Generation> known_;  // by repository
+  Sources merged_;
+  std::map<std::string, std::string> told_;  // the last error by repository
+};
+
+}  // namespace nereid::engine
