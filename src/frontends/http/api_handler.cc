@@ -65,6 +65,11 @@ bool IsAllowed(http1::HttpMethod method, std::string_view allowed) {
   return method == http1::HttpMethod::kPost && allowed.ends_with("POST");
 }
 
+// Returns whether the body of a request is too large to wait for it in vain.
+bool HasLargeBody(const http1::HttpHead& head) {
+  return head.content_length().value_or(SIZE_MAX) > kMaxUnaskedBody;
+}
+
 // Makes the error for a body that was too large to keep: which limit it exceeds depends on its
 // kind.
 base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect, size_t limit) {
@@ -133,7 +138,7 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
 ApiHandler::~ApiHandler() = default;
 
 http1::HttpBodyPlan ApiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  if (options_.gate != nullptr && IsUnwanted(head)) [[unlikely]]
+  if (options_.gate != nullptr && HasLargeBody(head) && IsUnwanted(head)) [[unlikely]]
     return {.is_unwanted = true};
   return PlanInferBody(head, kTritonDialect, max_bytes);
 }
@@ -147,9 +152,7 @@ bool ApiHandler::IsUnwanted(const http1::HttpHead& head) const {
 }
 
 bool ApiHandler::IsUnwanted(const http1::HttpHead& head, const Route& route) const {
-  if (options_.gate == nullptr || head.content_length().value_or(SIZE_MAX) <= kMaxUnaskedBody) {
-    return false;
-  }
+  if (options_.gate == nullptr || !HasLargeBody(head)) return false;
   return route.kind == RouteKind::kNone ||
          options_.gate->Foresee(HeadSender(head), RouteScope(route.kind), route.model) ==
              access::Gate::Outlook::kDenied;
