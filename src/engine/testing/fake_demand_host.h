@@ -94,6 +94,13 @@ class FakeDemandHost final : public DemandHost {
     for (const auto& [name, model] : loaded_) names.push_back(name);
     return names;
   }
+  // The number of loaded models that no loaded ensemble needs.
+  size_t LoadedForThemselves() const {
+    base::MutexLock lock(mutex_);
+    size_t count = 0;
+    for (const auto& [name, version] : loaded_) count += EnsemblesOfLocked(name).empty() ? 1 : 0;
+    return count;
+  }
   // How often the model was loaded, or was tried to.
   size_t LoadCount(const std::string& name) const {
     base::MutexLock lock(mutex_);
