@@ -184,7 +184,7 @@ def test_access_to_stores_comes_from_secrets_and_copies_go_to_the_cache(render):
     assert claim["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert claim["spec"]["storageClassName"] == "fast"
     assert of_kind(made, "ServiceAccount")["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn"}
-    stores = {"models": {"repositories": ["as://account/container"]}}
+    stores = {"models": {"repositories": ["as://account/container", "azure://account/other"]}}
     assert Pod(render(stores)).mounted("/var/cache/nereid")["emptyDir"] == {"sizeLimit": "10Gi"}
     own = render({**stores, "cache": {"type": "persistentVolumeClaim", "existingClaim": "mine"}})
     assert of_kind(own, "PersistentVolumeClaim") is None

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 import pytest
-from harness import models
+from harness import models, torch_models
 from harness import server as servers
 from onnx import TensorProto, helper
 
@@ -14,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
 import clean_root  # noqa: E402
 import made  # noqa: E402
+from made import only  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,7 +35,15 @@ def packages(possible, tmp_path_factory):
 @pytest.fixture(scope="session")
 def predecessors(possible, tmp_path_factory):
     """The same, of an earlier version."""
-    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel"], "nereid,onnxruntime", made.PREDECESSOR)
+    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel", "tarball", "image"], "nereid,onnxruntime", made.PREDECESSOR)
+
+
+@pytest.fixture(scope="session")
+def pytorch_package(possible, tmp_path_factory):
+    """The Debian package of PyTorch's backend, with PyTorch inside."""
+    if not servers.has_backend("pytorch"):
+        pytest.skip("the build has no PyTorch backend (tools/setup --with pytorch)")
+    return only(made.make(tmp_path_factory.mktemp("pytorch"), ["deb"], "pytorch"), "*.deb")
 
 
 @pytest.fixture
@@ -63,3 +72,12 @@ def own_model(tmp_path_factory):
     ends = [("x", TensorProto.FLOAT, ["n", 4])], [("y", TensorProto.FLOAT, ["n", 4])]
     path.write_bytes(models.onnx_model([node], *ends).SerializeToString())
     return path
+
+
+@pytest.fixture(scope="session")
+def own_script(tmp_path_factory):
+    """The same as a TorchScript file."""
+    folder = tmp_path_factory.mktemp("script")
+    code = "def forward(self, x):\n    return torch.softmax(x, 1)\n"
+    torch_models.Repository(folder).add("own", code, torch_models.config([], []), file_name="own.pt").write()
+    return folder / "own" / "1" / "own.pt"

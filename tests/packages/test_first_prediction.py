@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new user does, as README.md says it: an own ONNX file and an own Python function, from each package, on a
-system that has nothing else."""
+"""What a new user does, as README.md says it: an own ONNX file and an own Python function, from each package, and an own
+PyTorch file, from those of Debian, on a system that has nothing else."""
 
 import json
 import re
@@ -20,10 +20,10 @@ def readme_block(containing):
     return found
 
 
-def predict_file(root, command, own_model, tmp_path):
+def predict_file(root, command, own_model, tmp_path, options=()):
     """Serves the file, and asks with the printed call and with the command."""
     path = root.put(own_model)
-    server = root.serve([command, "serve", path], tmp_path, SERVE)
+    server = root.serve([command, "serve", path, *options], tmp_path, SERVE)
     printed = (tmp_path / "server.log").read_text()
     body = re.search(r"(?m)^curl -s localhost:\d+/v2/models/own/infer -d '(.*)'$", printed)[1]
     request = urllib.request.Request(f"http://{server.http}/v2/models/own/infer", body.encode())
@@ -62,6 +62,16 @@ def test_from_the_debian_packages(clean, packages, own_model, tmp_path):
     predict_file(clean, "nereid", own_model, tmp_path)
     predict_function(clean, "python3", tmp_path)
     clean.run("apt-get", "purge", "-y", *names)
+    assert not {name for name in clean.files() if "nereid" in name}
+
+
+def test_a_pytorch_file_from_the_debian_packages(clean, packages, pytorch_package, own_script, tmp_path):
+    """PyTorch needs nothing of the system that apt does not install with it."""
+    (line,) = [line for line in readme_block("nereid serve model.pt").splitlines() if "serve model.pt" in line]
+    paths = [clean.put(only(packages, "nereid_*.deb")), clean.put(pytorch_package)]
+    clean.run("apt-get", "install", "-y", "--no-install-recommends", *paths)
+    predict_file(clean, "nereid", own_script, tmp_path, line.split("model.pt")[1].split())
+    clean.run("apt-get", "purge", "-y", "nereid", "nereid-backend-pytorch")
     assert not {name for name in clean.files() if "nereid" in name}
 
 

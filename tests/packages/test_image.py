@@ -2,6 +2,7 @@
 """The images: what is inside, and that they run as nobody on a file system that cannot be written to. With podman
 where it can run containers, and else unpacked, with chroot."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import tempfile
 
 import pytest
 from harness import server as servers
-from made import only
+from made import PREDECESSOR, only
 from predictions import check_digits
 
 REPOSITORY = "--model-repository=/opt/nereid/share/nereid/models"
@@ -86,20 +87,28 @@ def inside(image, root, *arguments, temporary=False):
     return list(map(str, ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", script, root, *enter]))
 
 
+@contextlib.contextmanager
+def serving(command, numbers, tmp_path, env=None):
+    """Runs a command line that makes a server with these ports, for the length of a with block."""
+    log_path = tmp_path / "server.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(command, env=env or {}, stdout=log, stderr=subprocess.STDOUT)
+    server = servers.Server(process, log_path, numbers)
+    try:
+        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+        yield server
+    finally:
+        server.stop()
+
+
 def test_unpacked_it_serves_digits_as_nobody_and_read_only(image, tmp_path):
     root = tmp_path / "root"
     image.unpack(root)
     numbers, flags = ports()
-    with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(inside(image, root, REPOSITORY, *flags), env={}, stdout=log, stderr=subprocess.STDOUT)
-    server = servers.Server(process, tmp_path / "server.log", numbers)
-    try:
-        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+    with serving(inside(image, root, REPOSITORY, *flags), numbers, tmp_path) as server:
         check_digits(server)
         asked = inside(image, root, "health", "--url", f"http://{server.http}")
         assert subprocess.run(asked, env={}, check=False).returncode == 0
-    finally:
-        server.stop()
     assert subprocess.run(asked, env={}, check=False).returncode != 0
 
 
@@ -110,16 +119,27 @@ def test_a_file_is_served_read_only_with_a_temporary_folder(image, own_model, tm
     numbers = servers.free_ports(3)
     options = [f"{option}={number}" for option, number in zip(("--port", "--grpc-port", "--metrics-port"), numbers)]
     command = inside(image, root, "serve", "--host=0.0.0.0", "/own.onnx", *options, temporary=True)
-    with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, env={}, stdout=log, stderr=subprocess.STDOUT)
-    server = servers.Server(process, tmp_path / "server.log", numbers)
-    try:
-        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+    with serving(command, numbers, tmp_path) as server:
         asked = inside(image, root, "infer", "own", "--zeros", "--json", "--url", f"http://{server.http}")
         told = json.loads(subprocess.run(asked, env={}, check=True, capture_output=True).stdout)
         assert told["outputs"][0]["data"] == [0.25] * 4
-    finally:
-        server.stop()
+
+
+def test_an_upgrade_is_another_image_for_the_same_command(predecessors, packages, tmp_path):
+    pattern = "nereid-onnxruntime-*-image-*.tar"
+    old = Image(only(predecessors, pattern), tmp_path / "old")
+    new = Image(only(packages, pattern), tmp_path / "new")
+    assert old.name == f"nereid-onnxruntime:{PREDECESSOR}" != new.name
+    # What the files of a volume have to allow, and what is called.
+    for key in ("User", "Entrypoint", "Cmd", "Healthcheck"):
+        assert old.settings[key] == new.settings[key]
+    numbers, flags = ports()
+    for image in (old, new):
+        root = tmp_path / image.name.replace(":", "-")
+        image.unpack(root)
+        shutil.copytree(servers.ROOT / "examples/models/digits", root / "models/digits")
+        with serving(inside(image, root, *image.settings["Cmd"], *flags), numbers, tmp_path) as server:
+            check_digits(server)
 
 
 @pytest.fixture
@@ -149,12 +169,6 @@ def test_podman_runs_it_read_only(image, podman, tmp_path):
         pytest.skip(f"podman cannot run containers here: {probe.stderr.strip()[-200:]}")
     numbers, flags = ports()
     command = [*podman, *run, "--name=nereid-test", f"localhost/{image.name}", REPOSITORY, *flags]
-    with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ))
-    server = servers.Server(process, tmp_path / "server.log", numbers)
-    try:
-        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+    # podman passes the signal on that ends it.
+    with serving(command, numbers, tmp_path, dict(os.environ)) as server:
         check_digits(server)
-    finally:
-        # podman passes the signal on.
-        server.stop()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tarball on a system that has nothing: unpack anywhere, run."""
 
+import os
 import subprocess
 
 from made import only
@@ -10,8 +11,9 @@ from predictions import check_digits
 def unpack(root, packages, to):
     folder = root.folder / to
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["tar", "-xzf", only(packages, "nereid-*-linux-*.tar.gz"), "-C", folder], check=True)
-    return f"/{to}/{only(folder, 'nereid-*').name}"
+    path = only(packages, "nereid-*-linux-*.tar.gz")
+    subprocess.run(["tar", "-xzf", path, "-C", folder], check=True)
+    return f"/{to}/{path.name.split('-linux-')[0]}"
 
 
 def test_it_serves_digits_from_any_folder(clean, packages, tmp_path):
@@ -37,3 +39,15 @@ def test_it_writes_nothing_where_it_lies(clean, packages, tmp_path):
     check_digits(server)
     server.stop()
     assert clean.files() == before
+
+
+def test_an_upgrade_is_unpacked_beside_its_predecessor(clean, predecessors, packages, tmp_path):
+    """As docs/install.md has it: a link names the version in use, and models lie elsewhere."""
+    old, new = unpack(clean, predecessors, "opt"), unpack(clean, packages, "opt")
+    clean.run("cp", "-r", f"{old}/share/nereid/models", "/srv/models")
+    for home in (old, new, old):
+        clean.run("ln", "-sfn", home, "/opt/nereid")
+        server = clean.serve(["/opt/nereid/bin/nereid", "--model-repository=/srv/models"], tmp_path)
+        assert f"{home}/bin/" in os.readlink(f"/proc/{server.pid}/exe")
+        check_digits(server)
+        server.stop()
