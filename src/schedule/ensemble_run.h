@@ -2,18 +2,18 @@
 // One request in progress through an ensemble: decides which steps start, what the client receives
 // and when it is over. Its parts:
 //
-//   EnsemblePlan    the configuration, compiled at load: steps, tensors, dependencies
-//   EnsembleFrame   the tensors of one group, while steps fill and read them
-//   StepCall        one request to a step's model, and the sink of its responses
-//   StepLimiter     max_inflight_requests of a step, shared by all requests of the ensemble
-//   EnsembleRoom    blocks a producer that is faster than the steps after it
+//   EnsemblePlan       the configuration, compiled at load: steps, tensors, dependencies
+//   EnsembleFrame      the tensors of one group, while steps fill and read them
+//   StepCall           one request to a step's model, and the sink of its responses
+//   StepLimiter        max_inflight_requests of a step, shared by all requests of the ensemble
+//   EnsembleRoom       blocks a producer that is faster than the steps after it
 //   EnsembleDeadlines  ends runs whose deadline passes while a step waits for its place
-//   EnsembleTimes   the durations of the steps, for the ensemble's statistics
-//   EnsembleRuns    all runs of an ensemble, found by their request
+//   EnsembleTimes      the durations of the steps, for the ensemble's statistics
+//   EnsembleRuns       all runs of an ensemble, found by their request
 //
-// Everything that happens (responses of steps, cancellation, a place that became free) is an event
-// of the run's strand. So the state needs no lock, responses are sent in order, and a step that
-// responds before Submit returns does not recurse.
+// Everything that happens (responses of steps, cancellation, a place that became free, a deadline)
+// is an event of the run's strand. So the state needs no lock, responses are sent in order, and a
+// step that responds before Submit returns does not recurse.
 #pragma once
 
 #include <atomic>
