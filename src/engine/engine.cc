@@ -83,7 +83,8 @@ core::BudgetLimits ChooseBudgets(const core::BudgetLimits& asked) {
 
 // The time for tearing down models after the deadline has passed while requests were still running.
 constexpr std::chrono::milliseconds kTeardownGrace{500};
-// The time for the watcher to notice that it is to end, even if requests used all the available time.
+// The time for the watcher to notice that it is to end, even if requests used all the available
+// time.
 constexpr std::chrono::milliseconds kWatcherGrace{1500};
 
 // Threads in this pool wait for models rather than use the processor.
