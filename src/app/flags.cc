@@ -68,6 +68,12 @@ Status AddStartupModel(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// Whoever gives a number means all repositories.
+Status SetGenerationInterval(std::string_view value, Options& options) {
+  options.engine.looks_into_object_stores = true;
+  return SetMilliseconds<FIELD(engine.generation_interval)>(value, options);
+}
+
 // A flag of Triton's first releases, before --model-control-mode.
 Status SetAllowPolling(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(options.allows_polling, ReadBool(value));
@@ -273,8 +279,9 @@ constexpr Flag kRepository[] = {
     {"generation-poll-ms", kInteger,
      "Milliseconds between looks at the generation files of the repositories, by which 'nereid "
      "load "
-     "--repository' reaches all servers, in all modes but none; 0: none (500).",
-     SetMilliseconds<FIELD(engine.generation_interval)>},
+     "--repository' reaches all servers, in all modes but none; 0: none (500 for folders, none for "
+     "object stores).",
+     SetGenerationInterval},
     {"load-model", kString,
      "Model to load at the start in explicit mode, or on demand. May be given several times; '*' "
      "alone: all.",

@@ -63,7 +63,11 @@ const std::vector<Case> kRepository = {
     {{"--allow-model-control=true"},
      HOLDS(o.engine.control.mode == engine::ControlMode::kExplicit && !o.warnings.empty())},
     {{"--generation-poll-ms=250"},
-     HOLDS(o.engine.generation_interval == std::chrono::milliseconds(250))},
+     HOLDS(o.engine.generation_interval == std::chrono::milliseconds(250) &&
+           o.engine.looks_into_object_stores)},
+    {{"--model-control-mode=explicit"},
+     HOLDS(o.engine.generation_interval == std::chrono::milliseconds(500) &&
+           !o.engine.looks_into_object_stores)},
     {{"--repository-poll-secs=5"}, HOLDS(o.engine.poll_interval == seconds(5))},
     {{"--model-control-mode=explicit", "--load-model=a", "--load-model=b"},
      HOLDS((o.engine.control.startup_models == std::set<std::string>{"a", "b"}))},

@@ -235,7 +235,8 @@ void AddTargets(Command& command, Targets& targets) {
   command
       .Option("--repository", "PATH", targets.repository,
               "Asks no server, but writes into this repository, a folder or a place in an object "
-              "store, what all servers of it are to do. They notice within a second, and servers "
+              "store, what all servers of it are to do. They notice within a second (those of an "
+              "object store only if they were started with --generation-poll-ms), and servers "
               "that start later do the same.")
       .Excludes("--url")
       .Names(Hint::kFolder);

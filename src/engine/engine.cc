@@ -202,7 +202,13 @@ WatchIntervals Engine::IntervalsOfWatch() const {
 
 RepositoryWatcher::Actions Engine::ActionsOfWatch() {
   RepositoryWatcher::Actions actions;
-  actions.repositories = [this] { return scanner_.repositories(); };
+  actions.repositories = [this] {
+    std::vector<std::string> paths = scanner_.repositories();
+    if (!options_.looks_into_object_stores) {
+      std::erase_if(paths, [this](const std::string& path) { return !store_.IsLocal(path); });
+    }
+    return paths;
+  };
   actions.keep_out = [this](std::set<std::string> names) { scanner_.KeepOut(std::move(names)); };
   if (options_.control.mode != ControlMode::kExplicit) {
     actions.poll = [this] { static_cast<void>(PollNow()); };

@@ -76,6 +76,8 @@ struct EngineOptions {
   // How often the generation files of the repositories are looked at (repository/generation.h), in
   // all control modes but none; 0: never.
   std::chrono::milliseconds generation_interval{0};
+  // Also those in object stores, where each look is a request that somebody pays for.
+  bool looks_into_object_stores = false;
   unsigned model_load_threads = 4;
   unsigned model_load_retries = 0;
   bool exit_on_error = true;

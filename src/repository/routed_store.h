@@ -24,6 +24,9 @@ class RoutedStore final : public Store {
   // A store is made when its first path is used.
   explicit RoutedStore(std::vector<StoreKind> kinds = {});
 
+  // Whether the path lies in a local folder, which costs nothing to look at.
+  bool IsLocal(const std::string& path) const { return FindOther(path) == nullptr; }
+
   base::Result<std::vector<Entry>> List(const std::string& folder) const override;
   bool Exists(const std::string& path) const override;
   bool IsFolder(const std::string& path) const override;

@@ -17,6 +17,8 @@ SUCCESS, FAILURE, USAGE = range(3)
 EXPLICIT = ["--model-control-mode=explicit"]
 # Polls that no test waits for: what is noticed, is noticed by the file.
 SELDOM = ["--model-control-mode=poll", "--repository-poll-secs=3600"]
+# Where each look is a request, only who asks for them gets them.
+LOOKS = ["--generation-poll-ms=500"]
 FILE = ".nereid-generation"
 IDENTITY = models.identity_config("FP32", [-1])
 
@@ -247,7 +249,7 @@ def test_one_command_reaches_all_servers_of_a_bucket(store, start_server, tmp_pa
     object_stores.put_folder(store, source, "models/")
     env = store.environment(tmp_path / "cache", tmp_path)
     repository = store.url("bucket/models")
-    fleet = start_fleet(start_server, tmp_path, repository, EXPLICIT, env=env)
+    fleet = start_fleet(start_server, tmp_path, repository, [*EXPLICIT, *LOOKS], env=env)
     ask("load", "a", repository, env)
     wait_until_all(fleet, lambda server: serves(server, "a"), "a is loaded")
     ask("load", "b", repository, env)
@@ -256,7 +258,7 @@ def test_one_command_reaches_all_servers_of_a_bucket(store, start_server, tmp_pa
 
     poller = tmp_path / "poller"
     poller.mkdir()
-    polling = start_server(repository, args=SELDOM, env=env, log_dir=poller)
+    polling = start_server(repository, args=[*SELDOM, *LOOKS], env=env, log_dir=poller)
     assert not serves(polling, "a") and serves(polling, "b")
     ask("load", "a", repository, env)
     wait_until_all([*fleet, polling], lambda server: serves(server, "a"), "a is back")
@@ -283,6 +285,22 @@ def test_commands_at_the_same_time_lose_nothing_in_a_bucket(kind, tmp_path):
         store.stop()
 
 
+def test_a_bucket_is_not_asked_for_what_nobody_wants(start_server, tmp_path):
+    store = object_stores.FakeGoogle()
+    store.start()
+    try:
+        models.write_model(tmp_path / "source", "a", IDENTITY)
+        object_stores.put_folder(store, tmp_path / "source", "models/")
+        env = store.environment(tmp_path / "cache", tmp_path)
+        repository = store.url("bucket/models")
+        ask("load", "a", repository, env)
+        server = start_server(repository, args=EXPLICIT, env=env)
+        # A look comes before the server is ready, so that what is wanted is loaded then.
+        assert not serves(server, "a")
+    finally:
+        store.stop()
+
+
 def test_a_server_ends_at_once_while_its_bucket_is_silent(start_server, tmp_path):
     store = object_stores.FakeGoogle()
     store.start()
@@ -290,7 +308,7 @@ def test_a_server_ends_at_once_while_its_bucket_is_silent(start_server, tmp_path
         models.write_model(tmp_path / "source", "a", IDENTITY)
         object_stores.put_folder(store, tmp_path / "source", "models/")
         env = store.environment(tmp_path / "cache", tmp_path)
-        server = start_server(store.url("bucket/models"), args=[*EXPLICIT, "--exit-timeout-secs=30"], env=env)
+        server = start_server(store.url("bucket/models"), args=[*EXPLICIT, *LOOKS, "--exit-timeout-secs=30"], env=env)
         blocked = concurrent.futures.Future()
         release = concurrent.futures.Future()
 
