@@ -53,6 +53,7 @@ PROCESS_WIDE = {
     "src/base/object_pool": "the pools of objects",
     "src/base/budget": "a thread's share of units",
     "src/base/heartbeat.h": "the kernel's number of this thread",
+    "src/base/no_wait.h": "whether this thread may wait",
     "src/base/stack_trace.cc": "the stack that a signal handler reads",
     "src/base/per_thread.h": "a thread's share of a pool",
     "src/base/quick_exit.cc": "what the process removes when it ends",
