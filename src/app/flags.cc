@@ -70,8 +70,10 @@ Status AddStartupModel(std::string_view value, Options& options) {
 
 // Whoever gives a number means all repositories.
 Status SetGenerationInterval(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, 0, kIntMax));
+  options.engine.generation_interval = std::chrono::milliseconds(number);
   options.engine.looks_into_object_stores = true;
-  return SetMilliseconds<FIELD(engine.generation_interval)>(value, options);
+  return OkStatus();
 }
 
 // A flag of Triton's first releases, before --model-control-mode.
