@@ -186,7 +186,7 @@ TEST_F(ResponseCachingTest, AnEnsembleForgetsInANewEpoch) {
   auto config = std::make_shared<config::ModelConfig>();
   config->response_cache = true;
   config->scheduling_choice = config::Ensembling{};
-  const std::unique_ptr<core::Model> ensemble = MakeModel(config);
+  const std::unique_ptr<core::Model> ensemble = MakeModel(config, "ensemble");
   const auto caching = ResponseCaching::ForModel(*ensemble, &cache_);
   // Returns whether the response came from the cache; calls `meanwhile` during the execution.
   const auto run = [&](const ResponseCaching& by, core::Model& model, auto meanwhile) {
