@@ -22,9 +22,9 @@ class CancelHandle {
   CancelHandle& operator=(const CancelHandle&) = delete;
 
   // Makes `request` cancellable. REQUIRES: the handle is closed, and the caller has not passed the
-  // request on yet, or this is the handle that it has been opened for. Who cancelled before that has
-  // found the slot empty: if another thread may have, it says so in an atomic variable before it
-  // calls Take, and the caller reads that after this.
+  // request on yet, or this is the handle that it has been opened for. Who cancelled before that
+  // has found the slot empty: if another thread may have, it says so in an atomic variable before
+  // it calls Take, and the caller reads that after this.
   void Open(Request& request) {
     if (request.handle_ != this) request.handle_ = this;
     request.references_.fetch_add(Request::kHandle);

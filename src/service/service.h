@@ -84,7 +84,7 @@ struct ModelLoad {
 
 // How busy all models together are, for balancers that ask with every request.
 struct LoadTotals {
-  uint64_t requests_in_flight = 0;  // from clients, arrived and not answered
+  uint64_t requests_in_flight = 0;  // from clients, arrived and without a last response
   double queue_oldest_seconds = 0;  // how long the request that has waited longest waits
 };
 
