@@ -37,6 +37,7 @@ class ForwardingSink : public ResponseSink {
   void Send(ResponsePtr response, bool is_final) override {
     next_->Send(std::move(response), is_final);
   }
+  void OnAbandoned() override { next_->OnAbandoned(); }
   void OnExecuted(const ComputeTimes& times) override { next_->OnExecuted(times); }
   void OnRequestReleased(Request& request) override { next_->OnRequestReleased(request); }
   void OnRequestGone() final {

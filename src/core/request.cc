@@ -59,14 +59,19 @@ void RequestDeleter::operator()(Request* request) const {
 void Request::Unreference() {
   uint32_t before = references_.load();
   do {
-    // The last that keeps the request closes the handle, whose owner it keeps as well. Unless a
-    // thread has just taken that: then Take adds a reference, which will be the last.
-    if (before == kHandle + 1) [[unlikely]] {
-      handle_->Close();
+    if (before > kKept && (before & kKeepers) == 1) [[unlikely]] {
+      DropObservers();
       before = references_.load();
     }
   } while (!references_.compare_exchange_weak(before, before - 1));
   if (before == 1) End();
+}
+
+void Request::DropObservers() {
+  if ((references_.load() & kKept) != 0) sink_->OnAbandoned();
+  // Its owner is kept with the request. Unless a thread has just taken the handle: then Take adds a
+  // reference, which will be the last.
+  if ((references_.load() & kHandle) != 0) handle_->Close();
 }
 
 void Request::DropHandle() {

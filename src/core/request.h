@@ -30,6 +30,7 @@
 namespace nereid::core {
 
 class CancelHandle;
+class KeptResponse;
 class Request;
 class Response;
 class RoundExecutor;
@@ -248,14 +249,19 @@ class Request final : public RequestHandle {
 
  private:
   friend class CancelHandle;
+  friend class KeptResponse;
   friend class RequestRef;
   friend struct RequestDeleter;
 
-  // The part of references_ that says that handle_ is open: it refers to the request without
-  // keeping it.
+  // The parts of references_ that count who refers to the request without keeping it: handle_,
+  // while it is open, and a KeptResponse; and the part that counts those who keep it.
   static constexpr uint32_t kHandle = uint32_t{1} << 31;
+  static constexpr uint32_t kKept = uint32_t{1} << 30;
+  static constexpr uint32_t kKeepers = kKept - 1;
 
   void Unreference();
+  // Ends what refers to the request without keeping it. REQUIRES: the caller alone keeps it.
+  void DropObservers();
   void DropHandle();
   // Returns it to its pool, without references.
   void End();

@@ -35,7 +35,7 @@ struct OutputPlacement {
 
 // Receives the responses of requests. Methods may be called from any thread, but calls for one
 // request are ordered: Send calls one after another, the one with `is_final` last,
-// OnRequestReleased at most once, OnRequestGone last of all.
+// OnRequestReleased at most once, OnAbandoned after both, OnRequestGone last of all.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -62,6 +62,10 @@ class ResponseSink {
 
   // Takes one response. `response` may be null only with `is_final`: no more data follows.
   virtual void Send(ResponsePtr response, bool is_final) = 0;
+
+  // Called when a KeptResponse of the sink is all that still refers to the request: no last response
+  // comes. The sink drops it.
+  virtual void OnAbandoned() {}
 
   // Called with the times that the model reports after execution, before the request is released.
   virtual void OnExecuted(const ComputeTimes& /*times*/) {}

@@ -2,7 +2,7 @@
 // A backend for models with one input COUNT (INT32, [1]) and one output NUMBER (INT32, [1]): it
 // sends COUNT responses, numbered from 0, whatever the model's transaction policy is. The last one
 // has the final flag; with the request parameter "apart", the final flag is sent separately after
-// it.
+// it, and with the parameter "endless" never.
 #include <cstring>
 
 #include "triton/core/tritonbackend.h"
@@ -45,6 +45,14 @@ TRITONSERVER_Error* Serve(TRITONBACKEND_Request* request) {
   TRY(ReadCount(request, &count));
   uint32_t parameters = 0;
   TRY(TRITONBACKEND_RequestParameterCount(request, &parameters));
+  bool is_endless = false;
+  for (uint32_t i = 0; i < parameters; ++i) {
+    const char* name = nullptr;
+    TRITONSERVER_ParameterType type = TRITONSERVER_PARAMETER_BOOL;
+    const void* value = nullptr;
+    TRY(TRITONBACKEND_RequestParameter(request, i, &name, &type, &value));
+    is_endless = is_endless || std::strcmp(name, "endless") == 0;
+  }
   const bool is_apart = parameters > 0 || count == 0;
   TRITONBACKEND_ResponseFactory* factory = nullptr;
   TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
@@ -52,7 +60,7 @@ TRITONSERVER_Error* Serve(TRITONBACKEND_Request* request) {
     const bool is_final = !is_apart && i + 1 == count;
     TRY(Send(factory, i, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0));
   }
-  if (is_apart) {
+  if (is_apart && !is_endless) {
     TRY(TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
   }
   TRY(TRITONBACKEND_ResponseFactoryDelete(factory));

@@ -54,6 +54,24 @@ def test_one_response_is_the_reply_and_any_other_number_an_error(server, protoco
         client.close()
 
 
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_a_request_that_is_released_without_a_last_response_fails(server, protocol):
+    """And leaves nothing behind."""
+    client = Client(protocol, server)
+    try:
+        for count, error in ((0, "expected a single response, got 0"),
+                             (1, "the request was released without its last response"),
+                             (2, "expected a single response, got 2")):  # fmt: skip
+            with pytest.raises(InferenceServerException) as failure:
+                client.infer("answers", count_input(client.tensors, count), parameters={"endless": True})
+            assert failure.value.message() == error
+            assert failure.value.status() in ("500", "StatusCode.INTERNAL")
+        in_flight = ("nereid_model_requests_in_flight", "answers")
+        servers.wait_until(lambda: server.scrape()[in_flight] == 0, "no request to be left")
+    finally:
+        client.close()
+
+
 @pytest.mark.parametrize("apart", APART, ids=["together", "apart"])
 def test_a_stream_gets_the_first_of_several(server, apart):
     received = queue.Queue()

@@ -8,6 +8,7 @@
 #include "base/sleep.h"
 #include "common/admission.h"
 #include "common/failed_inference.h"
+#include "common/response_count.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
@@ -117,11 +118,13 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (response != nullptr) ++response_count_;
   if (!is_final) {
     // The response waits until it is known to be the only one.
-    if (response != nullptr && response_count_ == 1) first_response_ = std::move(response);
+    // If none follows, this destroys the call.
+    if (response != nullptr && response_count_ == 1) first_response_.Keep(std::move(response));
     return;
   }
   expects_response_ = false;
-  if (response == nullptr) response = std::move(first_response_);
+  core::ResponsePtr first = first_response_.TakeBack();
+  if (response == nullptr) response = std::move(first);
   if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
   if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {
@@ -147,19 +150,19 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
 }
 
 void InferCall::RefuseCount(core::ResponsePtr response) {
-  first_response_.reset();
   response.reset();
   if (context_->response_delay.count() > 0) [[unlikely]]
     base::SleepFor(context_->response_delay);
-  const std::string text = fmt::format("expected a single response, got {}", response_count_);
-  call_->Finish(http2::GrpcStatus::kInternal, text);
+  FinishWith(*call_, common::ResponseCountError(response_count_));
 }
 
 void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
+void InferCall::OnAbandoned() { first_response_.TakeBack().reset(); }
+
 void InferCall::OnRequestGone() {
   in_flight_.Reset();
-  // The request was dropped without a response.
+  // The request was dropped without its last response.
   if (std::exchange(expects_response_, false)) RefuseCount({});
   Unreference();
 }
@@ -202,7 +205,6 @@ void InferCall::Recycle() {
   message_.Clear();
   expects_response_ = false;
   response_count_ = 0;
-  first_response_.reset();
   was_cancelled_.store(false);
   was_found_ = false;
   phase_.store(Phase::kDirect);

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "core/cancel_handle.h"
+#include "core/kept_response.h"
 #include "core/response.h"
 #include "grpc/call_context.h"
 #include "grpc/infer_message.h"
@@ -30,6 +31,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
 
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestReleased(core::Request& request) override;
+  void OnAbandoned() override;
   void OnRequestGone() override;
 
   // For ObjectPool.
@@ -52,7 +54,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   void End();
   // Fills `request`, which then holds the message's bytes.
   base::Status Fill(core::Request& request);
-  // Fails the call because a model that is not decoupled sent no response, or several.
+  // Fails the call because a model that is not decoupled did not send one response.
   void RefuseCount(core::ResponsePtr response);
   void Unreference();
 
@@ -72,8 +74,8 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   // Confined to the sender.
   bool expects_response_ = false;  // submitted, and the last response has not come
   size_t response_count_ = 0;
-  core::ResponsePtr first_response_;  // until it is known whether more follow
-  bool was_found_ = false;            // whether Submit has found the model
+  core::KeptResponse first_response_;  // until it is known whether more follow
+  bool was_found_ = false;             // whether Submit has found the model
 };
 
 }  // namespace nereid::grpc

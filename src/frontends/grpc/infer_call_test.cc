@@ -25,6 +25,23 @@ TEST_F(InferCallTest, ReportsARequestThatIsReleasedWithoutAResponse) {
   EXPECT_EQ(reply.headers.at("grpc-message"), "expected a single response, got 0");
 }
 
+TEST_F(InferCallTest, ReportsARequestThatIsReleasedAfterAResponseThatWasNotTheLast) {
+  for (const bool is_released_first : {false, true}) {
+    service_->on_infer = [&](core::RequestPtr request) {
+      core::ResponseSink& sink = request->sink();
+      core::ResponsePtr response = core::Response::Create(*request);
+      if (is_released_first) request.reset();
+      sink.Send(std::move(response), false);
+    };
+    Start();
+    const http2::Reply reply = Infer();
+    EXPECT_EQ(reply.status(), "13");
+    EXPECT_EQ(reply.headers.at("grpc-message"),
+              "the request was released without its last response");
+    frontend_.reset();
+  }
+}
+
 TEST_F(InferCallTest, ARequestWhoseReplyIsSentLeavesItsPlaceToTheNext) {
   core::Budgets budgets{{.requests = 1, .requests_per_model = 1}};
   service_->on_infer = [this](core::RequestPtr request) {

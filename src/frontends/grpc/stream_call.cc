@@ -11,6 +11,7 @@
 #include "base/object_pool.h"
 #include "common/admission.h"
 #include "common/failed_inference.h"
+#include "common/response_count.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
@@ -259,7 +260,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
                                   .model_version = model_version_,
                                   .is_final = true});
   } else if (is_final && !is_decoupled_ && !has_responded_) {
-    error = base::InternalError("expected a single response, got 0");
+    error = common::ResponseCountError(0);
   }
   if (!error.ok()) {
     common::LogFailedInference(id_, error);

@@ -266,7 +266,23 @@ TEST_F(ApiTest, WantsExactlyOneResponse) {
     sink.Send(nullptr, true);
   };
   EXPECT_EQ(Infer(kFloats).body, R"({"error":"expected a single response, got 0"})");
-  // A request that is dropped without a response gets a reply all the same.
+  service_.on_infer = [](core::RequestPtr request) {
+    core::ResponseSink& sink = request->sink();
+    sink.Send(Echo(*request), false);
+    core::ResponsePtr response = Echo(*request);
+    request.reset();
+    sink.Send(nullptr, true);
+  };
+  EXPECT_EQ(Infer(kFloats).status, 200) << "the end may come by itself";
+  // A request that is dropped without a last response gets a reply all the same.
+  service_.on_infer = [](core::RequestPtr request) {
+    core::ResponseSink& sink = request->sink();
+    core::ResponsePtr response = Echo(*request);
+    request.reset();
+    sink.Send(std::move(response), false);
+  };
+  EXPECT_EQ(Infer(kFloats).body,
+            R"({"error":"the request was released without its last response"})");
   service_.on_infer = [](core::RequestPtr request) { request.reset(); };
   EXPECT_EQ(Infer(kFloats).status, 500);
 }

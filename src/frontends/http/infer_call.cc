@@ -12,6 +12,7 @@
 #include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "common/load_report.h"
+#include "common/response_count.h"
 #include "core/model.h"
 #include "http/limit_headers.h"
 #include "http/load_header.h"
@@ -149,11 +150,14 @@ void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
 }
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
-  if (response) {
-    ++response_count_;
-    response_ = std::move(response);
+  if (response != nullptr) ++response_count_;
+  if (!is_final) {
+    // If none follows, this destroys the call.
+    if (response != nullptr && response_count_ == 1) first_response_.Keep(std::move(response));
+    return;
   }
-  if (!is_final) return;
+  response_ = first_response_.TakeBack();
+  if (response != nullptr) response_ = std::move(response);
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
@@ -172,10 +176,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
 }
 
 base::Status InferCall::WriteBody() {
-  if (response_count_ != 1) {
-    return base::InternalError("expected a single response, got " +
-                               std::to_string(response_count_));
-  }
+  if (response_count_ != 1) return common::ResponseCountError(response_count_);
   if (!response_->error().ok()) return response_->error();
   return WriteInferResponse(*response_, options_, body_);
 }
@@ -264,10 +265,12 @@ void InferCall::ReplySent() {
 
 void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
+void InferCall::OnAbandoned() { first_response_.TakeBack().reset(); }
+
 void InferCall::OnRequestGone() {
   in_flight_.Reset();
-  // The request was dropped without a response.
-  if (exchange_) SendError(base::InternalError("expected a single response, got 0"));
+  // The request was dropped without its last response.
+  if (exchange_) SendError(common::ResponseCountError(response_count_));
   Release(1);
 }
 

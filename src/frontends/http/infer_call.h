@@ -13,6 +13,7 @@
 #include "common/header_forwarding.h"
 #include "core/caller.h"
 #include "core/cancel_handle.h"
+#include "core/kept_response.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
@@ -57,6 +58,7 @@ class InferCall final : public core::ResponseSink,
   // core::ResponseSink
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestReleased(core::Request& request) override;
+  void OnAbandoned() override;
   void OnRequestGone() override;
 
   // For ObjectPool.
@@ -84,7 +86,8 @@ class InferCall final : public core::ResponseSink,
   core::CancelHandle cancellation_;  // until the request has completed or is released
 
   uint64_t response_count_ = 0;
-  core::ResponsePtr response_;
+  core::KeptResponse first_response_;  // until it is known whether more follow
+  core::ResponsePtr response_;         // the one that the reply is made of
   InferResponseBody body_;
   std::string headers_;
   std::shared_ptr<observe::Trace> trace_;
