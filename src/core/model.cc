@@ -2,6 +2,7 @@
 #include "core/model.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace nereid::core {
 namespace {
@@ -44,12 +45,13 @@ bool Model::TryPin() {
   return false;
 }
 
-bool Model::TryCountRequest(uint64_t limit) {
+bool Model::TryCountRequest(uint64_t limit, uint32_t bytes) {
   uint64_t pins = pins_.load(std::memory_order_relaxed);
   do {
     if (Requests(pins) >= limit) [[unlikely]]
       return false;
   } while (!pins_.compare_exchange_weak(pins, pins + kRequest, std::memory_order_relaxed));
+  request_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }
 
@@ -95,8 +97,10 @@ ModelHandle ModelHandle::Duplicate() const {
   return second;
 }
 
-bool ModelHandle::CountAsRequest(uint64_t limit) {
-  if (!model_->TryCountRequest(limit)) return false;
+bool ModelHandle::CountAsRequest(uint64_t limit, uint64_t bytes) {
+  request_bytes_ =
+      static_cast<uint32_t>(std::min<uint64_t>(bytes, std::numeric_limits<uint32_t>::max()));
+  if (!model_->TryCountRequest(limit, request_bytes_)) return false;
   flags_ |= kCountsAsRequest;
   return true;
 }
@@ -104,12 +108,12 @@ bool ModelHandle::CountAsRequest(uint64_t limit) {
 void ModelHandle::EndRequest() {
   if (!is_request()) return;
   flags_ &= static_cast<uint8_t>(~kCountsAsRequest);
-  model_->EndRequest();
+  model_->EndRequest(request_bytes_);
 }
 
-void ModelHandle::Unpin(Model& model, bool is_request) {
-  if (is_request) {
-    model.UnpinRequest();
+void ModelHandle::Unpin(Model& model) const {
+  if (is_request()) {
+    model.UnpinRequest(request_bytes_);
   } else {
     model.Unpin();
   }

@@ -135,13 +135,19 @@ class Model {
   // Adds another pin. REQUIRES: the caller holds a pin, which provides the ordering: hence relaxed.
   void PinAgain() { pins_.fetch_add(kPin, std::memory_order_relaxed); }
   void Unpin() { Drop(kPin); }
-  // Counts one of the caller's pins among the requests in flight. Returns false, without a change,
-  // if `limit` are in flight.
-  [[nodiscard]] bool TryCountRequest(uint64_t limit);
-  // Drops a pin that TryCountRequest has counted.
-  void UnpinRequest() { Drop(kPin | kRequest); }
+  // Counts one of the caller's pins among the requests in flight, with a message or body of
+  // `bytes`. Returns false, without a change, if `limit` are in flight.
+  [[nodiscard]] bool TryCountRequest(uint64_t limit, uint32_t bytes);
+  // Drops a pin that TryCountRequest has counted, with as many bytes.
+  void UnpinRequest(uint32_t bytes) {
+    request_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    Drop(kPin | kRequest);
+  }
   // Ends the count of such a pin, which the caller keeps: hence relaxed.
-  void EndRequest() { pins_.fetch_sub(kRequest, std::memory_order_relaxed); }
+  void EndRequest(uint32_t bytes) {
+    request_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    pins_.fetch_sub(kRequest, std::memory_order_relaxed);
+  }
   // Refuses further pins, unless there are any: then returns false, without a change. EndHold
   // allows pins again, unless Close was called meanwhile.
   bool TryHold();
@@ -154,6 +160,7 @@ class Model {
   // network's have some, and so has who needs the version for longer than a request.
   uint64_t pin_count() const { return pins_.load(std::memory_order_relaxed) & (kRequest - 1); }
   uint64_t request_count() const { return Requests(pins_.load(std::memory_order_relaxed)); }
+  uint64_t request_bytes() const { return request_bytes_.load(std::memory_order_relaxed); }
 
  private:
   // Takes `amount` from the pins and requests.
@@ -184,6 +191,7 @@ class Model {
   bool uses_gpu_memory_ = false;                         // constant once published
   memory::Gpus* gpus_ = nullptr;                         // constant once published
   std::atomic<uint64_t> pins_{0};                        // kClosed, kDrained and two counts
+  std::atomic<uint64_t> request_bytes_{0};               // of the requests among the pins
   std::function<void()> drained_;                        // written before kClosed is set
 };
 

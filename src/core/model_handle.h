@@ -22,11 +22,14 @@ class ModelHandle {
   // Takes over a pin made by Model::TryPin.
   explicit ModelHandle(Model& pinned) : model_(&pinned) {}
   ModelHandle(ModelHandle&& other) noexcept
-      : model_(std::exchange(other.model_, nullptr)), flags_(other.flags_) {}
+      : model_(std::exchange(other.model_, nullptr)),
+        request_bytes_(other.request_bytes_),
+        flags_(other.flags_) {}
   ModelHandle& operator=(ModelHandle&& other) noexcept {
     if (this != &other) {
       Reset();
       model_ = std::exchange(other.model_, nullptr);
+      request_bytes_ = other.request_bytes_;
       flags_ = other.flags_;
     }
     return *this;
@@ -37,15 +40,17 @@ class ModelHandle {
   Model& operator*() const { return *model_; }
   Model* operator->() const { return model_; }
   void Reset() {
-    if (Model* const model = std::exchange(model_, nullptr)) Unpin(*model, is_request());
+    if (Model* const model = std::exchange(model_, nullptr)) Unpin(*model);
   }
   // Counts this pin among the requests in flight of its version, until EndRequest or until it is
-  // dropped. Returns false, without a change, if `limit` are in flight. REQUIRES: not empty, and
-  // not counted yet.
-  [[nodiscard]] bool CountAsRequest(uint64_t limit);
+  // dropped, with `bytes` of its message or body (4 GiB if there are more). Returns false, without
+  // a change, if `limit` are in flight. REQUIRES: not empty, and not counted yet.
+  [[nodiscard]] bool CountAsRequest(uint64_t limit, uint64_t bytes);
   // Ends that count; the version stays pinned. Does nothing if this pin is not counted.
   void EndRequest();
   bool is_request() const { return (flags_ & kCountsAsRequest) != 0; }
+  // REQUIRES: is_request().
+  uint32_t request_bytes() const { return request_bytes_; }
   // Returns a second pin on the same version, even if that is closing. It does not count as a
   // request. Empty for an empty handle.
   ModelHandle Duplicate() const;
@@ -60,10 +65,11 @@ class ModelHandle {
  private:
   static constexpr uint8_t kCountsAsRequest = 0x80;
 
-  static void Unpin(Model& model, bool is_request);
+  void Unpin(Model& model) const;
 
   Model* model_ = nullptr;
-  uint8_t flags_ = 0;  // RouteFlags and kCountsAsRequest; meaningless while empty
+  uint32_t request_bytes_ = 0;  // meaningless unless it counts as a request
+  uint8_t flags_ = 0;           // RouteFlags and kCountsAsRequest; meaningless while empty
 };
 
 }  // namespace nereid::core

@@ -56,33 +56,37 @@ TEST(Model, CountsRequestsApartFromOtherPins) {
   };
   ModelHandle other = pin();
   ModelHandle first = pin();
-  EXPECT_TRUE(first.CountAsRequest(2));
+  EXPECT_TRUE(first.CountAsRequest(2, 100));
   const ModelHandle copy = first.Duplicate();
   EXPECT_EQ(model->pin_count(), 3u);
   EXPECT_EQ(model->request_count(), 1u);
   // Neither the copy nor the other pin takes the place of the second request.
   ModelHandle second = pin();
-  EXPECT_TRUE(second.CountAsRequest(2));
+  EXPECT_TRUE(second.CountAsRequest(2, 20));
   ModelHandle third = pin();
-  EXPECT_FALSE(third.CountAsRequest(2));
+  EXPECT_FALSE(third.CountAsRequest(2, 3));
   EXPECT_EQ(model->request_count(), 2u);
+  EXPECT_EQ(model->request_bytes(), 120u);
   // A handle takes its count with it.
   ModelHandle moved = std::move(first);
   other = std::move(second);
   EXPECT_EQ(model->request_count(), 2u);
   other.Reset();
   EXPECT_EQ(model->request_count(), 1u);
-  EXPECT_TRUE(third.CountAsRequest(2));
+  EXPECT_EQ(model->request_bytes(), 100u);
+  EXPECT_TRUE(third.CountAsRequest(2, 3));
   // One that has ended leaves its place to another and keeps the version.
   third.EndRequest();
   EXPECT_FALSE(third.is_request());
   EXPECT_EQ(model->request_count(), 1u);
+  EXPECT_EQ(model->request_bytes(), 100u);
   EXPECT_EQ(model->pin_count(), 3u);
   third.EndRequest();
   EXPECT_EQ(model->request_count(), 1u);
   // What was refused, or was a request once, is an ordinary pin.
   moved = pin();
   EXPECT_EQ(model->request_count(), 0u);
+  EXPECT_EQ(model->request_bytes(), 0u);
   EXPECT_EQ(model->pin_count(), 3u);
 }
 
@@ -99,7 +103,7 @@ TEST(Model, HasNeverMoreRequestsThanItsLimitNorFewerThanFit) {
         const ModelHandle copy = handle.Duplicate();
         if (!is_request) continue;
         // As many threads ask as fit, so all of them succeed, whatever the pins of the others.
-        ASSERT_TRUE(handle.CountAsRequest(kLimit));
+        ASSERT_TRUE(handle.CountAsRequest(kLimit, 7));
         EXPECT_LE(in_flight.fetch_add(1), kLimit - 1);
         in_flight.fetch_sub(1);
       }
@@ -118,7 +122,7 @@ TEST(ClosedModel, IsDrainedWhenItsLastRequestIsGone) {
   ModelHandle copy = request.Duplicate();
   model->Close([&] { ++drained; });
   // A request that found the version before it was closed still counts.
-  EXPECT_TRUE(request.CountAsRequest(1));
+  EXPECT_TRUE(request.CountAsRequest(1, 1));
   copy.Reset();
   EXPECT_EQ(drained, 0);
   EXPECT_EQ(model->request_count(), 1u);

@@ -63,8 +63,8 @@ class ResponseSink {
   // Takes one response. `response` may be null only with `is_final`: no more data follows.
   virtual void Send(ResponsePtr response, bool is_final) = 0;
 
-  // Called when a KeptResponse of the sink is all that still refers to the request: no last response
-  // comes. The sink drops it.
+  // Called when a KeptResponse of the sink is all that still refers to the request: no last
+  // response comes. The sink drops it.
   virtual void OnAbandoned() {}
 
   // Called with the times that the model reports after execution, before the request is released.

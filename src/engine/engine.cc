@@ -387,12 +387,14 @@ base::Result<service::TrafficState> Engine::ReadTraffic(std::string_view name) {
 
 base::Status Engine::ChangeTraffic(std::string_view name, const service::TrafficChange& change) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
-  // Steps of ensembles may find another version from here on.
+  base::Status status = life_cycle_.ChangeTraffic(name, change);
+  // Steps of ensembles may find another version from here on. An epoch that began earlier could
+  // keep responses of the versions before.
   if (cache_ != nullptr) {
     std::random_device random;
     cache_->BeginEpoch(uint64_t{random()} << 32 | random());
   }
-  return life_cycle_.ChangeTraffic(name, change);
+  return status;
 }
 
 bool Engine::IsAbsent(std::string_view name) {

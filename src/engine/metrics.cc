@@ -242,6 +242,8 @@ void AddLoad(MetricsPage& page, const Rows& rows) {
   add("nereid_model_requests_in_flight",
       "Requests from clients that have arrived and are not answered", Kind::kGauge,
       [](const Row& row) { return row.model->request_count(); });
+  add("nereid_model_request_bytes_in_flight", "Bytes of the messages and bodies of these requests",
+      Kind::kGauge, [](const Row& row) { return row.model->request_bytes(); });
   add("nereid_execution_seconds_total",
       "Time that instances spent executing, input and output included", Kind::kCounter,
       [](const Row& row) {

@@ -60,7 +60,8 @@ bool TrafficDirector::FollowSequence(core::Request& request, const ModelTable& t
 
 void TrafficDirector::MoveTo(core::Request& request, core::ModelHandle target, uint64_t limit) {
   if (!target || &*target == &*request.model || !SuitsRequestsOf(*target, *request.model)) return;
-  if (request.model.is_request() && !target.CountAsRequest(limit)) return;
+  const core::ModelHandle& from = request.model;
+  if (from.is_request() && !target.CountAsRequest(limit, from.request_bytes())) return;
   request.model = std::move(target);
 }
 

@@ -73,11 +73,11 @@ TEST_F(ADirector, LeavesTheShareOfACanaryThatIsGoneOrFullToTheOtherVersion) {
     std::vector<core::ModelHandle> full;
     for (uint64_t i = 0; i < kRequestsPerModel; ++i) {
       full.push_back(Pin("m", "2"));
-      ASSERT_TRUE(full.back().CountAsRequest(kRequestsPerModel));
+      ASSERT_TRUE(full.back().CountAsRequest(kRequestsPerModel, 5));
     }
     ReplySink sink;
     core::RequestPtr request = Make({}, sink);
-    ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel));
+    ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel, 5));
     Direct(*request);
     EXPECT_EQ(request->model->version(), 1);
     Submit(std::move(request));
@@ -93,10 +93,12 @@ TEST_F(ADirector, CountsARequestWhereItGoes) {
   ASSERT_EQ(SetCanary(2, 100), "OK");
   ReplySink sink;
   core::RequestPtr request = Make({}, sink);
-  ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel));
+  ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel, 5));
   Direct(*request);
   EXPECT_EQ(Pin("m", "1")->request_count(), 0u);
+  EXPECT_EQ(Pin("m", "1")->request_bytes(), 0u);
   EXPECT_EQ(Pin("m", "2")->request_count(), 1u);
+  EXPECT_EQ(Pin("m", "2")->request_bytes(), 5u);
   Submit(std::move(request));
   ASSERT_TRUE(sink.WaitForGone(1));
   EXPECT_EQ(Pin("m", "2")->request_count(), 0u);
@@ -137,13 +139,13 @@ TEST_F(ADirector, KeepsASequenceWhereItBeganAtTheLimit) {
   std::vector<core::ModelHandle> full;
   for (uint64_t i = 0; i < kRequestsPerModel; ++i) {
     full.push_back(Pin("m", "1"));
-    ASSERT_TRUE(full.back().CountAsRequest(kRequestsPerModel));
+    ASSERT_TRUE(full.back().CountAsRequest(kRequestsPerModel, 5));
   }
   ASSERT_EQ(SetLabels({{"stable", 2}}), "OK");
   ReplySink sink;
   core::RequestPtr request = Make({.version = "stable", .sequence = 7}, sink);
   ASSERT_EQ(request->model->version(), 2);
-  ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel));
+  ASSERT_TRUE(request->model.CountAsRequest(kRequestsPerModel, 5));
   Direct(*request);
   EXPECT_EQ(request->model->version(), 1);
   EXPECT_EQ(Pin("m", "1")->request_count(), kRequestsPerModel + 1);

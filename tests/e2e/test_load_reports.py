@@ -211,9 +211,12 @@ def test_a_report_counts_the_requests_that_are_not_answered(start_server, tmp_pa
         servers.wait_until(lambda: server.scrape().get(waiting) == 2, "one to be executed and two to wait")
         named = report(server, tmp_path, "ModelInfer")
         assert named["requests_in_flight"] == 3 and named["queue_oldest_seconds"] > 0
+        in_flight = [("nereid_model_requests_in_flight", "held"), ("nereid_model_request_bytes_in_flight", "held")]
+        assert [server.scrape()[name] for name in in_flight] == [3, 3 * request("held").ByteSize()]
         (tmp_path / "go").touch()
         for call in calls:
             call.result(timeout=60)
+        assert [server.scrape()[name] for name in in_flight] == [0, 0]
         assert report(server, tmp_path, "ModelInfer") == {"requests_in_flight": 0, "queue_oldest_seconds": 0}
 
 

@@ -134,7 +134,7 @@ def change(config, rng):
             other = other[key]
         holder[last] = copy.deepcopy(other)
     else:
-        holder[last] = rng.choice(VALUES)
+        holder[last] = copy.deepcopy(rng.choice(VALUES))  # a later change must not reach VALUES
 
 
 def generated(seed):

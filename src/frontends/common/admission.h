@@ -14,13 +14,14 @@ namespace nereid::common {
 base::Status RefuseForModel(core::Budgets& budgets, core::Model& model);
 base::Status RefuseForServer(const core::Budgets& budgets, core::Model& model);
 
-// Gives a request to `model` its part of what may be in flight: `model`, which the request keeps
-// until it is gone, counts as a request of its version, and `grant` as one of the server, both
-// until EndFlight. UNAVAILABLE if too many are in flight. Null `budgets` have no limit.
-inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model,
+// Gives a request of `bytes` to `model` its part of what may be in flight: `model`, which the
+// request keeps until it is gone, counts as a request of its version, and `grant` as one of the
+// server, both until EndFlight. UNAVAILABLE if too many are in flight. Null `budgets` have no
+// limit.
+inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model, uint64_t bytes,
                           base::UnitGrant& grant) {
   if (budgets == nullptr) return base::OkStatus();
-  if (!model.CountAsRequest(budgets->limits.requests_per_model)) [[unlikely]]
+  if (!model.CountAsRequest(budgets->limits.requests_per_model, bytes)) [[unlikely]]
     return RefuseForModel(*budgets, *model);
   if (!grant.Take(budgets->requests)) [[unlikely]]
     return RefuseForServer(*budgets, *model);

@@ -27,28 +27,29 @@ TEST_F(AdmissionTest, CountsRequestsAndNotWhoElseKeepsTheModelLoaded) {
   const core::ModelHandle other = Pin();
   core::ModelHandle first = Pin();
   base::UnitGrant first_grant;
-  EXPECT_TRUE(Admit(&budgets_, first, first_grant).ok());
+  EXPECT_TRUE(Admit(&budgets_, first, 10, first_grant).ok());
   const core::ModelHandle submitter = first.Duplicate();
 
   core::ModelHandle second = Pin();
   base::UnitGrant second_grant;
-  EXPECT_TRUE(Admit(&budgets_, second, second_grant).ok());
+  EXPECT_TRUE(Admit(&budgets_, second, 10, second_grant).ok());
 
   core::ModelHandle third = Pin();
   base::UnitGrant third_grant;
   EXPECT_EQ(
-      Admit(&budgets_, third, third_grant).message(),
+      Admit(&budgets_, third, 10, third_grant).message(),
       "model 'model' has 2 requests in flight, the most that --max-requests-per-model allows");
   EXPECT_EQ(budgets_.requests_per_model.refusals(), 1u);
   EXPECT_EQ(budgets_.requests.refusals(), 0u);
 
   // The model is free for another request while the memory of this one is still in use.
   EndFlight(first, first_grant);
-  EXPECT_TRUE(Admit(&budgets_, third, third_grant).ok());
+  EXPECT_TRUE(Admit(&budgets_, third, 10, third_grant).ok());
   EXPECT_EQ(budgets_.requests.used(), 2u);
   EndFlight(first, first_grant);
   first.Reset();
   EXPECT_EQ(model_->request_count(), 2u);
+  EXPECT_EQ(model_->request_bytes(), 20u);
   EXPECT_EQ(budgets_.requests.used(), 2u);
 }
 
@@ -57,12 +58,13 @@ TEST_F(AdmissionTest, NamesTheLimitOfTheServerWhenThatIsReached) {
   for (base::UnitGrant& grant : grants) ASSERT_TRUE(grant.Take(budgets_.requests));
   core::ModelHandle request = Pin();
   base::UnitGrant refused;
-  EXPECT_EQ(Admit(&budgets_, request, refused).message(),
+  EXPECT_EQ(Admit(&budgets_, request, 10, refused).message(),
             "the server has 3 requests in flight, the most that --max-requests allows");
   EXPECT_EQ(budgets_.requests_per_model.refusals(), 0u);
   // What was refused does not count once its handle is gone.
   request.Reset();
   EXPECT_EQ(model_->request_count(), 0u);
+  EXPECT_EQ(model_->request_bytes(), 0u);
 }
 
 TEST_F(AdmissionTest, HasNoLimitWithoutBudgets) {
@@ -70,7 +72,7 @@ TEST_F(AdmissionTest, HasNoLimitWithoutBudgets) {
   for (core::ModelHandle& request : requests) {
     request = Pin();
     base::UnitGrant grant;
-    EXPECT_TRUE(Admit(nullptr, request, grant).ok());
+    EXPECT_TRUE(Admit(nullptr, request, 10, grant).ok());
   }
 }
 

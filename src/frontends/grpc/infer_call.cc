@@ -79,7 +79,8 @@ base::Status InferCall::Submit() {
         "ModelInfer RPC doesn't support models with decoupled transaction policy");
   }
   if (!model.ok()) return model.status();
-  if (const base::Status refusal = common::Admit(context_->budgets, *model, in_flight_);
+  if (const base::Status refusal =
+          common::Admit(context_->budgets, *model, bytes_.size(), in_flight_);
       !refusal.ok()) [[unlikely]] {
     return refusal;
   }

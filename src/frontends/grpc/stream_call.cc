@@ -158,7 +158,8 @@ base::Status StreamCall::SubmitNow(base::BufferRef buffer, const access::GrantRe
     base::MutexLock lock(mutex_);
     request.is_decoupled_ = model->is_decoupled();
   }
-  NEREID_RETURN_IF_ERROR(common::Admit(context_->budgets, model, request.in_flight_));
+  NEREID_RETURN_IF_ERROR(
+      common::Admit(context_->budgets, model, request.message_bytes_, request.in_flight_));
   request.references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);

@@ -512,8 +512,8 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
     submission.reply_compression = net::NegotiateCompression(*accepted);
   }
   submission.model = std::move(*model);
-  if (const base::Status refusal =
-          common::Admit(options_.budgets, submission.model, submission.in_flight);
+  if (const base::Status refusal = common::Admit(
+          options_.budgets, submission.model, submission.body.bytes.size(), submission.in_flight);
       !refusal.ok()) [[unlikely]] {
     return refuse(refusal);
   }
@@ -549,7 +549,8 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
     return RespondError(std::move(exchange), error);
   }
   GenerateSubmission submission;
-  if (const base::Status refusal = common::Admit(options_.budgets, *model, submission.in_flight);
+  if (const base::Status refusal =
+          common::Admit(options_.budgets, *model, exchange->body().size(), submission.in_flight);
       !refusal.ok()) [[unlikely]] {
     return RespondError(std::move(exchange), refusal);
   }

@@ -197,7 +197,8 @@ ApiError Handler::Prepare(HttpExchangePtr& exchange, Task task, rapidjson::Docum
   NEREID_RETURN_IF_API_ERROR(promise.error);
   NEREID_RETURN_IF_API_ERROR(CheckAbilities(body, task, **model));
   submission.contract = promise.contract;
-  NEREID_RETURN_IF_ERROR(common::Admit(options_.budgets, *model, submission.in_flight));
+  NEREID_RETURN_IF_ERROR(
+      common::Admit(options_.budgets, *model, exchange->body().size(), submission.in_flight));
   submission.model = *std::move(model);
   submission.limits = options_.stream_limits;
   submission.rounds = &rounds_;

@@ -349,7 +349,7 @@ TEST_F(OpenAiHandlerTest, CountsACallAsOneRequestOfTheVersionThatServesIt) {
     ++directed;
     ASSERT_TRUE(request.model.is_request());
     core::ModelHandle target = service::Pin(*canary);
-    ASSERT_TRUE(target.CountAsRequest(100));
+    ASSERT_TRUE(target.CountAsRequest(100, 1));
     request.model = std::move(target);
   };
   std::vector<size_t> batches;
