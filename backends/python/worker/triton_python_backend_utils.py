@@ -9,18 +9,16 @@ import json
 
 import numpy as np
 
-from nereid_python.native import get_input_tensor_by_name
+from nereid_python.calls import ResponseIterator
 from nereid_python.errors import TritonError, TritonModelException
 from nereid_python.native import get_input_tensor_by_name
 from nereid_python.requests import (
     InferenceRequest,
-    InferenceResponse,
-    InferenceResponseSender,
     InferenceTrace,
     MemoryType,
     PreferredMemory,
-    ResponseIterator,
 )
+from nereid_python.responses import InferenceResponse, InferenceResponseSender
 from nereid_python.services import (
     Logger,
     LogLevel,

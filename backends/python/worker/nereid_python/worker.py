@@ -80,13 +80,14 @@ class Runner:
 
     def __init__(self, greeting, memory):
         # Imported here, because the folder of the backend is known only after the greeting.
-        from nereid_python import native, protocol, requests, tensors
+        from nereid_python import native, protocol, requests, responses, tensors, writer
         from nereid_python.errors import TritonModelException, describe
         from nereid_python.session import session
         import triton_python_backend_utils as pb_utils
 
         self.p = protocol
-        self.requests = requests
+        self.responses = responses
+        self.writer = writer
         self.describe = describe
         self.failure = TritonModelException
         self.pb_utils = pb_utils
@@ -107,12 +108,12 @@ class Runner:
         native.setup_messages(
             requests.InferenceRequest,
             self.read_form,
-            requests._check_response,
+            responses.check_response,
             memory.allocate,
             memory.allocate_kept,
             memory.drop_kept,
-            requests._NO_PARAMETERS,
-            requests.RELEASE_ALL,
+            responses.NO_PARAMETERS,
+            responses.RELEASE_ALL,
         )
 
     def serve(self):
@@ -305,15 +306,14 @@ class Runner:
         self.session.tell(
             p.LOG, struct.pack("<II", 2, 0) + p.sized("model.py") + p.sized(text))
 
-    def answer(self, batch, responses):
+    def answer(self, batch, returned):
         """Writes what the model returned: returns outcome, block, size."""
         if not self.session.is_decoupled:
-            written = self.native.write_responses(batch, responses)
+            written = self.native.write_responses(batch, returned)
             if written is not None:
                 return self.p.OK, *written
-        requests = self.requests
-        writer = requests.Writer(shares=True)
-        if responses is None:
+        writer = self.writer.Writer(shares=True)
+        if returned is None:
             for request in batch:
                 self.leave_to_sender(writer, request)
             offset, size = writer.write()
@@ -323,31 +323,31 @@ class Runner:
                 "Python model '%s' is using the decoupled mode and the execute function must return "
                 "None." % self.session.name
             )
-        if not isinstance(responses, list):
+        if not isinstance(returned, list):
             raise self.failure(
-                "Expected a list in the execute return, found type '%s'." % type(responses))
-        if len(responses) != len(batch):
+                "Expected a list in the execute return, found type '%s'." % type(returned))
+        if len(returned) != len(batch):
             raise self.failure(
                 "Number of InferenceResponse objects do not match the number of InferenceRequest "
                 "objects. InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n"
-                % (len(batch), len(responses))
+                % (len(batch), len(returned))
             )
-        for request, response in zip(batch, responses):
+        for request, response in zip(batch, returned):
             if response is None:
                 continue
-            if request._release_flags == requests.RELEASE_RESCHEDULE:
+            if request._release_flags == self.responses.RELEASE_RESCHEDULE:
                 raise self.failure(
                     "Expected a None object in the execute function return list for reschduled "
                     "request, found type '%s'." % type(response)
                 )
-            if not isinstance(response, requests.InferenceResponse):
+            if not isinstance(response, self.responses.InferenceResponse):
                 raise self.failure(
                     "Expected an 'InferenceResponse' object in the execute function return list, "
                     "found type '%s'." % type(response)
                 )
             if request._sender is not None:
-                request._sender._count(response, requests.COMPLETE_FINAL)
-        for request, response in zip(batch, responses):
+                request._sender._count(response, self.responses.COMPLETE_FINAL)
+        for request, response in zip(batch, returned):
             if response is None:
                 self.leave_to_sender(writer, request)
             else:
@@ -356,10 +356,10 @@ class Runner:
         return self.p.OK, offset, size
 
     def leave_to_sender(self, writer, request):
-        """Returns whether the request completes later, by its sender, or is rescheduled."""
-        writer.add(self.requests.no_response(request._release_flags))
+        """Writes that the request completes later, by its sender, or is rescheduled."""
+        writer.add(self.writer.no_response(request._release_flags))
         sender = request.get_response_sender()
-        if request._release_flags == self.requests.RELEASE_RESCHEDULE:
+        if request._release_flags == self.responses.RELEASE_RESCHEDULE:
             sender._close()
 
     # --- Coroutines ---

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Responses, and the senders that models keep for later ones."""
+
+import threading
+
+from . import native
+from . import protocol as p
+from .arguments import parameters_json, require
+from .errors import TritonError, TritonModelException
+from .session import session
+from .tensors import Tensor
+from .writer import Writer
+
+RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
+COMPLETE_FINAL = 1
+NO_PARAMETERS = "{}"
+
+
+def check_response(output_tensors, error, parameters):
+    """Checks the arguments of a response that is more than a list of tensors, and returns them."""
+    require(isinstance(output_tensors, (list, tuple)), "output_tensors", output_tensors)
+    require(error is None or isinstance(error, TritonError), "error", error)
+    for tensor in output_tensors:
+        if tensor is None:
+            raise TritonModelException("Output tensor for inference response should not be empty.")
+        require(isinstance(tensor, Tensor), "an element of output_tensors", tensor)
+    text = NO_PARAMETERS if parameters is None else parameters_json(parameters)
+    return list(output_tensors), error, text
+
+
+class InferenceResponse(native.Response):
+    """pb_utils.InferenceResponse."""
+
+    __slots__ = ("__weakref__",)
+
+    def output_tensors(self):
+        return self._tensors
+
+    def has_error(self):
+        return self._error is not None
+
+    def error(self):
+        return self._error
+
+    def parameters(self):
+        return self._parameters
+
+
+def is_cancelled(handle):
+    if not session.has_calls:
+        return False
+    _, answer = session.memory.ask(p.IS_CANCELLED, p.U64.pack(handle))
+    return len(answer) == 8 and p.U64.unpack(answer)[0] != 0
+
+
+class InferenceResponseSender:
+    """pb_utils.InferenceResponseSender."""
+
+    def __init__(self, handle, outputs):
+        self._handle = handle  # None for requests that the model made
+        self._outputs = outputs
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._sent = 0
+        self._generation = session.generation
+
+    def __del__(self):
+        # A client that waits for the end gets an error.
+        if self._handle is not None and not self._is_closed and session.owns(self):
+            session.tell(p.CLOSE, p.U64.pack(self._handle))
+
+    def _count(self, response, flags):
+        """Checks that the response may be sent now."""
+        if self._handle is None:
+            raise TritonModelException(
+                "Unable to send response. Response sender has no reference to the decoupled state "
+                "of the model."
+            )
+        with self._lock:
+            if not session.is_decoupled:
+                if response is not None and self._sent > 0:
+                    raise TritonModelException(
+                        "Unable to send response. Non-decoupled model cannot send more than one "
+                        "response."
+                    )
+                if response is None and flags == COMPLETE_FINAL and self._sent == 0:
+                    raise TritonModelException(
+                        "Unable to send response. Non-decoupled model cannot send complete final "
+                        "before sending a response."
+                    )
+            if self._is_closed:
+                raise TritonModelException(
+                    "Unable to send response. Response sender has been closed."
+                )
+            if flags == COMPLETE_FINAL:
+                self._is_closed = True
+            self._sent += 1
+
+    def send(self, response=None, flags=0):
+        require(response is None or isinstance(response, InferenceResponse), "response", response)
+        require(isinstance(flags, int) and flags >= 0, "flags", flags)
+        if flags not in (0, COMPLETE_FINAL):
+            raise TritonModelException("Unable to send response. Unsupported flag provided.")
+        if flags == 0 and response is None:
+            raise TritonModelException(
+                "Inference Response object must be provided when the response flags is set to zero."
+            )
+        self._count(response, flags)
+        writer = Writer(shares=False)
+        writer.add(p.SEND_HEAD.pack(self._handle, flags, response is not None))
+        if response is not None:
+            writer.add_response(response, self._outputs, RELEASE_ALL)
+        offset, size = writer.write()
+        session.memory.post(p.SEND, offset, size)
+
+    def is_cancelled(self):
+        return self._handle is not None and is_cancelled(self._handle)
+
+    def _close(self):
+        """Records that the server has completed the request."""
+        with self._lock:
+            self._is_closed = True
