@@ -19,6 +19,7 @@
 #include "grpc/frontend.h"
 #include "http/admin_handler.h"
 #include "http/api_handler.h"
+#include "http/metrics_handler.h"
 #include "http/origin.h"
 #include "http1/http_server.h"
 #include "net/connection_budget.h"

@@ -7,6 +7,7 @@
 
 #include "http/api_handler.h"
 #include "http/json_handler.h"
+#include "http/metrics_handler.h"
 
 namespace nereid::http {
 

@@ -51,7 +51,7 @@ void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
 }
 
 void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed,
-                       const Dialect& dialect = kTritonDialect) {
+                       const Dialect& dialect) {
   std::string headers = "Allow: ";
   headers += allowed;
   headers += "\r\n";
@@ -564,64 +564,6 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
   submission.caller = CallerOf(*exchange);
   submission.exchange = std::move(exchange);
   GenerateCall::Submit(std::move(submission), service_);
-}
-
-namespace {
-
-void RespondText(HttpExchangePtr exchange, std::string_view text, std::string_view headers) {
-  HttpExchange::Respond(std::move(exchange), {.status = 200,
-                                              .content_type = "text/plain; charset=utf-8",
-                                              .headers = headers,
-                                              .text = text});
-}
-
-void AddTlsMetrics(observe::MetricsPage& page, const net::TlsReloads& reloads) {
-  using Kind = observe::MetricsPage::Kind;
-  const auto add = [&page](const char* result, uint64_t count) {
-    page.Add(observe::RenderLabels({{"result", result}}), static_cast<double>(count));
-  };
-  page.StartFamily("nereid_tls_reloads_total",
-                   "Number of times a listener read its changed TLS files, by result",
-                   Kind::kCounter);
-  add("success", reloads.successes.load());
-  add("failure", reloads.failures.load());
-  page.StartFamily("nereid_tls_files_good",
-                   "Whether the TLS files of all listeners, as last seen, are the ones in use",
-                   Kind::kGauge);
-  page.Add("", reloads.stale_listeners.load() == 0 ? 1 : 0);
-}
-
-}  // namespace
-
-std::string MetricsHandler::Text() const {
-  observe::MetricsPage page;
-  if (gate_ != nullptr) gate_->AddMetrics(page);
-  if (tls_ != nullptr) AddTlsMetrics(page, *tls_);
-  return service_.MetricsText() + page.text();
-}
-
-void MetricsHandler::Handle(HttpExchangePtr exchange) {
-  exchange->TreatHeadAsGet();
-  if (gate_ != nullptr && !AdmitSender(exchange, gate_, access::Scope::kMetrics, {}, {})) return;
-  if (exchange->head().method() != http1::HttpMethod::kGet) {
-    return RespondNotAllowed(std::move(exchange), "GET, HEAD");
-  }
-  // The reply to paths other than the page's own is empty.
-  if (exchange->head().path() != "/metrics") return RespondText(std::move(exchange), {}, {});
-  const net::Compression encoding =
-      net::NegotiateCompression(exchange->head().Header("Accept-Encoding"));
-  if (encoding == net::Compression::kIdentity) {
-    return RespondText(std::move(exchange), Text(), {});
-  }
-  workers_.Post([this, exchange = std::move(exchange), encoding]() mutable {
-    const std::string text = Text();
-    const iovec part{const_cast<char*>(text.data()), text.size()};
-    const base::Result<net::BufferView> compressed = net::Compress(encoding, {&part, 1});
-    if (!compressed.ok()) return RespondText(std::move(exchange), text, {});
-    RespondText(std::move(exchange), compressed->data,
-                encoding == net::Compression::kGzip ? "Content-Encoding: gzip\r\n"
-                                                    : "Content-Encoding: deflate\r\n");
-  });
 }
 
 }  // namespace nereid::http

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The REST API on http1::HttpServer: every route of http/route.h, that is health, metadata,
 // configuration, infer and generate, statistics, the repository, shared memory, trace and log
-// settings, and the entrance to the routes of OpenAI's API. Also the metrics page, for a listener
-// of its own.
+// settings, and the entrance to the routes of OpenAI's API.
 #pragma once
 
 #include <memory>
@@ -143,25 +142,6 @@ class ApiHandler final : public JsonHandler {
   const common::RoundExecutors& rounds_;
   base::TaskPool& workers_;
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
-};
-
-// GET /metrics, on a worker thread, compressed for clients that accept it. Thread-safe; `service`
-// and `pool`, on which the server runs, outlive it.
-class MetricsHandler final : public JsonHandler {
- public:
-  // `gate` and `tls`, which is null for a server without TLS, may be null and outlive the handler.
-  MetricsHandler(net::ReactorPool& pool, service::Service& service, access::Gate* gate = nullptr,
-                 const net::TlsReloads* tls = nullptr)
-      : workers_(pool.workers()), service_(service), gate_(gate), tls_(tls) {}
-  void Handle(http1::HttpExchangePtr exchange) override;
-
- private:
-  std::string Text() const;
-
-  base::TaskPool& workers_;
-  service::Service& service_;
-  access::Gate* const gate_;
-  const net::TlsReloads* const tls_;
 };
 
 }  // namespace nereid::http

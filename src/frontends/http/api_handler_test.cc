@@ -408,21 +408,5 @@ TEST_F(DecoupledApiTest, RefusesDecoupledModels) {
       R"({"error":"HTTP end point doesn't support models with decoupled transaction policy"})");
 }
 
-TEST(MetricsHandler, ServesThePageAndNothingElse) {
-  FakeService service(MakeModel({}));
-  net::ReactorPool pool(1);
-  MetricsHandler handler(pool, service);
-  const auto server =
-      std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool, handler));
-  Client client(server->port());
-  const Reply page = client.Ask("GET", "/metrics");
-  EXPECT_EQ(page.body, "# HELP x\nx 1\n");
-  EXPECT_TRUE(page.Has("Content-Type: text/plain; charset=utf-8\r\n"));
-  const Reply other = client.Ask("GET", "/other");
-  EXPECT_EQ(other.status, 200);
-  EXPECT_EQ(other.body, "");
-  EXPECT_EQ(client.Ask("POST", "/metrics").status, 405);
-}
-
 }  // namespace
 }  // namespace nereid::http
