@@ -26,8 +26,8 @@ def machine():
         "processor": cpu.group(1) if cpu else "unknown",
         "cores": os.cpu_count(),
         "memory_gb": round(int(memory.group(1)) / 1e6, 1),
-        "kernel": platform.release(),
-        "system": platform.platform(),
+        "kernel": "Linux " + re.match(r"\d+(\.\d+)?", platform.release())[0],
+        "system": f"{platform.machine()}, {'-'.join(platform.libc_ver())}",
     }
 
 

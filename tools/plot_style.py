@@ -2,7 +2,7 @@
 """The colours of all plots and pages, and the beginning of a plot as SVG.
 
 The same colours are in src/cli/plot_palette.h (reports of `nereid bench` and `nereid tune`), console/src/style.css and
-tools/site/site.css; tests/docs/test_plot_style.py compares the four, and holds them to contrast and to eyes that do not
+tools/site/site.css; tools/plot_style_test.py compares the four, and holds them to contrast and to eyes that do not
 see all colours.
 """
 

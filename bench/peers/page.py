@@ -106,7 +106,7 @@ def describe(content):
     rounds = {len(of_server) for samples in content["samples"].values() for of_server in samples.values()}
     times = f"{min(rounds)} to {max(rounds)}" if len(rounds) > 1 else str(max(rounds, default=0))
     return (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; "
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['kernel']}; "
         f"server on core {content['server_core']}, client on core {content['client_core']}; medians of {times} "
         f"rounds, each with loads of {content['seconds']:g} s after {content['warmup']:g} s that do not count; "
         f"load average before: {', '.join(f'{load:.1f}' for load in content['load_average'])}; "

@@ -47,10 +47,16 @@ class Front(Process):
         (folder / "haproxy.cfg").write_text(text)
         command = [known.program("haproxy"), "-db", "-f", folder / "haproxy.cfg"]
         super().__init__(command, cores, folder / "log", known.environment(), folder)
+        try:
+            self._await_replicas()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _await_replicas(self):
         deadline = time.monotonic() + 20
         while not is_healthy(self.http_port, "ready"):
             if self.popen.poll() is not None or time.monotonic() > deadline:
-                self.stop()
                 raise RuntimeError(f"HAProxy does not pass requests on:\n{self.tail()}")
             time.sleep(0.02)
 
@@ -71,7 +77,7 @@ class Loads:
                 self._servers.append(Server(side, repository, cores, folder / f"replica{number}.log"))
             for name in FRONTS:
                 self._fronts[name] = Front(name, self._servers, cores, folder / name.replace(" ", "_"))
-        except Exception:
+        except BaseException:  # also when somebody ends the measurement: they have sessions of their own
             self.stop()
             raise
         self._binary = side.binary

@@ -17,7 +17,7 @@ SCRAPE_SECONDS = 15  # deploy/prometheus/prometheus.yml
 POLL_SECONDS = 15  # --repository-poll-secs
 CHECKS_PER_SECOND = 6  # of a replica by one balancer: deploy/proxies/haproxy.cfg names it in six backends
 GIGABIT = 1e9 / 8
-IDLE_BYTES = 14.3e6  # of a server with one small model: row 12 of docs/performance.md
+IDLE_BYTES = 14.3e6  # row "1 model" of part 12 in docs/performance.md
 
 
 def table(head, rows):
@@ -90,7 +90,7 @@ def balancers(_, parameters, replicas=REPLICAS, seconds=2.0):
 def sequences(_, __, replicas=REPLICAS):
     """How many sequences the busiest replica has, relative to the mean."""
     rows = []
-    for points in (16, 100, 400):
+    for points in (2, 16, 100, 400):
         ring = ConsistentHash(replicas, None, points)
         cells = []
         for count in (1_000, 10_000, 100_000):
@@ -223,7 +223,7 @@ def fleet(measured, _, replicas=REPLICAS):
     checks = 20 * CHECKS_PER_SECOND
     check_cores = checks * measured["health_check_cpu"]
     return table(["part", "of a replica", "in all"], [
-        ["memory of servers without models", size(IDLE_BYTES), size(IDLE_BYTES * replicas)],
+        ["memory of servers, each with one small model", size(IDLE_BYTES), size(IDLE_BYTES * replicas)],
         ["connections, through 20 balancers with 16 each", "320", f"{320 * replicas:,}"],
         ["their memory", size(320 * connection), size(320 * connection * replicas)],
         ["connections, clients directly", "10,000", f"{10_000 * replicas:,}"],

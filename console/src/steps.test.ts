@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ModelStat } from './api.ts';
 import { layOut } from './graph.ts';
-import { doneAt, meanOf, slowest, statOf, timesOf } from './steps.ts';
+import { doneAt, meanOf, slowest, timesOf } from './steps.ts';
 
 const stat = (version: string, count: number, ms: Record<string, number>): ModelStat => ({
   name: 'm',
@@ -22,21 +22,21 @@ const STEPS = [
   { model_name: 'last', input_map: { x: 'OUT', y: 'other' }, output_map: { y: 'END' } },
 ];
 const MODELS = new Map([
-  ['quick', [stat('2', 10, { success: 5, queue: 2, compute_input: 0.5, compute_infer: 1, compute_output: 0.5 }), stat('1', 9, { success: 70 })]],
+  ['quick', [stat('2', 10, { success: 4, queue: 1, compute_infer: 2 }), stat('1', 10, { success: 6, queue: 3, compute_input: 0.5, compute_infer: 1, compute_output: 0.5 })]],
   ['slow', [stat('2', 10, { success: 1 }), stat('1', 4, { success: 40, queue: 10, compute_infer: 30 })]],
   ['last', [stat('1', 4, { success: 1, compute_infer: 1 })]],
 ]);
 
-test('a step has the times of the version that it names, or of the newest', () => {
+test('a step has the times of the version that it names, or of all', () => {
   assert.deepEqual(timesOf(STEPS, MODELS, 50), [
     { queue: 2, compute: 2, total: 5, share: 0.1 },
     { queue: 10, compute: 30, total: 40, share: 0.8 },
     { queue: 2, compute: 2, total: 5, share: 0.1 },
     { queue: 0, compute: 1, total: 1, share: 0.02 },
   ]);
-  assert.equal(statOf([stat('9', 1, {}), stat('10', 1, {})])?.version, '10');
-  assert.equal(statOf([stat('9', 1, {})], '3'), undefined);
   assert.equal(meanOf(MODELS.get('quick') ?? []), 5);
+  assert.equal(meanOf(MODELS.get('quick') ?? [], '1'), 6);
+  assert.equal(meanOf(MODELS.get('quick') ?? [], '3'), null);
   assert.equal(meanOf([]), null);
 });
 

@@ -16,23 +16,20 @@ export interface StepTime {
   share: number | null;
 }
 
-/** The statistics of one version; without one, or with -1, of the newest. */
-export function statOf(stats: ModelStat[], version: string | number = -1): ModelStat | undefined {
-  if (Number(version) > 0) return stats.find((stat) => Number(stat.version) === Number(version));
-  return stats.reduce<ModelStat | undefined>((best, stat) => (best && Number(best.version) > Number(stat.version) ? best : stat), undefined);
+/** The statistics of one version; without one, or with -1, of all: rules may lead a step to any of them. */
+function statsOf(stats: ModelStat[], version: string | number = -1): ModelStat[] {
+  return Number(version) > 0 ? stats.filter((stat) => Number(stat.version) === Number(version)) : stats;
 }
 
 /** What a request takes in the mean; null before there was one. */
 export function meanOf(stats: ModelStat[], version?: string | number): number | null {
-  const stat = statOf(stats, version);
-  return (stat && partsOf([stat])?.total) ?? null;
+  return partsOf(statsOf(stats, version))?.total ?? null;
 }
 
 /** One for each step, null where its model has answered no request yet, or where its statistics are not known. */
 export function timesOf(steps: EnsembleStep[], models: ReadonlyMap<string, ModelStat[]>, ensembleMs: number | null): (StepTime | null)[] {
   return steps.map((step) => {
-    const stat = statOf(models.get(step.model_name) ?? [], step.model_version);
-    const found = stat && partsOf([stat]);
+    const found = partsOf(statsOf(models.get(step.model_name) ?? [], step.model_version));
     if (!found) return null;
     const sum = (isCounted: (key: string) => boolean) => found.parts.reduce((ms, part) => ms + (isCounted(part.key) ? part.ms : 0), 0);
     return {

@@ -279,10 +279,8 @@ constexpr Flag kRepository[] = {
      "demand; 0: none after the start (15).",
      SetSeconds<FIELD(engine.poll_interval)>},
     {"generation-poll-ms", kInteger,
-     "Milliseconds between looks at the generation files of the repositories, by which 'nereid "
-     "load "
-     "--repository' reaches all servers, in all modes but none; 0: none (500 for folders, none for "
-     "object stores).",
+     "Milliseconds between looks at each repository's generation file, which 'nereid load "
+     "--repository' writes; 0: never. Not in the mode none (500 for folders, 0 for object stores).",
      SetGenerationInterval},
     {"load-model", kString,
      "Model to load at the start in explicit mode, or on demand. May be given several times; '*' "

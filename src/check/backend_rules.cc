@@ -56,15 +56,15 @@ std::optional<std::string> FindBackend(const ModelView& model, const CheckOption
   const std::string place = JoinPath(options.backend_directory, backend);
   const std::string library = fmt::format("libtriton_{}.so", backend);
   const std::string& runtime = model.config->runtime;
-  if (Exists(JoinPath(place, "model.py"))) return place;
   std::vector<std::string> folders;
   for (const int64_t version : model.served) folders.push_back(model.VersionFolder(version));
   folders.insert(folders.end(), {model.folder, place});
   const auto found = std::ranges::find_if(folders, [&](const std::string& folder) {
     return Exists(JoinPath(folder, runtime.empty() ? library : runtime));
   });
-  if (found == folders.end()) return std::nullopt;
-  return *found;
+  if (found != folders.end()) return *found;
+  if (runtime.empty() && Exists(JoinPath(place, "model.py"))) return place;
+  return std::nullopt;
 }
 
 void CheckRuntime(const ModelView& model, const std::string& folder, Findings& findings) {
@@ -304,14 +304,17 @@ void CheckBackend(const ModelView& model, const CheckOptions& options, Findings&
   CheckOpenAi(model, findings);
   CheckTraffic(model, findings);
   if (model.config->ensemble_scheduling() != nullptr) return;
-  CheckInstalled(model, options, findings);
-  CheckStrategyLibrary(model, findings);
+  const bool has_files = !AgentsBringFiles(model);
+  if (has_files) {
+    CheckInstalled(model, options, findings);
+    CheckStrategyLibrary(model, findings);
+  }
   CheckIsolation(model, findings);
   const BackendFacts* const facts = FactsOf(model.config->backend);
   if (facts == nullptr || !model.config->runtime.empty()) return;
   CheckParameters(model, *facts, findings);
   if (model.config->optimization) OptimizationCheck(model, *facts, findings).Run();
-  if (facts->name == "python") CheckEnvironment(model, findings);
+  if (has_files && facts->name == "python") CheckEnvironment(model, findings);
 }
 
 }  // namespace nereid::check

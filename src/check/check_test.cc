@@ -123,6 +123,11 @@ TEST(Check, LeavesFilesThatAnAgentBringsToTheAgent) {
   };
   EXPECT_THAT(codes(agents), testing::IsEmpty());
   EXPECT_THAT(codes("backend: \"onnxruntime\"\n" + agents), testing::IsEmpty());
+  EXPECT_THAT(codes("backend: \"its_own\"\n" + agents), testing::IsEmpty());
+  EXPECT_THAT(codes("backend: \"python\"\nparameters { key: \"EXECUTION_ENV_PATH\" value { "
+                    "string_value: \"$$TRITON_MODEL_DIRECTORY/env.tar.gz\" } }\n" +
+                    agents),
+              testing::IsEmpty());
   // What is written is checked all the same, and checksums are of the files that are there.
   EXPECT_THAT(codes(agents + "max_batch_size: -1\nbackend: \"onnxruntime\"\n"),
               testing::ElementsAre("batch-size-negative"));

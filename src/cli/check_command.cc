@@ -277,8 +277,7 @@ void AddCheck(Command& command) {
       "docs/check.md explains all kinds of mistakes.");
   command.Positional("REPOSITORY", settings.repositories, "The folders of models to check.")
       .Names(Hint::kFolder);
-  command.Option("--ignore", "CODE", settings.ignored,
-                 "Leaves out findings of this kind. May be repeated.");
+  command.Option("--ignore", "CODE", settings.ignored, "Leaves out findings of this kind.");
   command.Flag("--strict", settings.is_strict, "Makes warnings count for the exit status.");
   command.Flag("--load", settings.loads,
                "Also loads each model in which nothing wrong was found, one after the other. This "

@@ -151,7 +151,7 @@ void AddExplain(Command& command) {
               "The backends of the server. By default those of this program.")
       .Names(Hint::kFolder);
   command.Option("--backend-config", "BACKEND,SETTING=VALUE", settings.backend_config,
-                 "A setting of a backend, as for the server; may be repeated.");
+                 "A setting of a backend, as for the server.");
   command.AddExample("nereid explain models/resnet", "Explains the model in this folder.");
   command.OnRun([&settings](Invocation& invocation) { return Run(settings, invocation); });
 }

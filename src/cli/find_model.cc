@@ -21,7 +21,7 @@ void AddModelPlace(Command& command, std::string& model, std::vector<std::string
       .Names(Hint::kFolder);
   command
       .Option("--repository,-r", "FOLDER", repositories,
-              "A repository; may be repeated. By default the folder models.")
+              "A repository. By default the folder models.")
       .Names(Hint::kFolder);
 }
 

@@ -125,7 +125,7 @@ void AddInit(Command& command) {
               "The backends that read the file. By default those of this program.")
       .Names(Hint::kFolder);
   command.Option("--backend-config", "BACKEND,SETTING=VALUE", settings.backend_config,
-                 "A setting of a backend, as for the server; may be repeated.");
+                 "A setting of a backend, as for the server.");
   command.AddExample("nereid init resnet50.onnx",
                      "Makes models/resnet50 with the file and a configuration.");
   command.OnRun([&settings](Invocation& invocation) { return Init(settings, invocation); });

@@ -89,7 +89,7 @@ base::Result<ExitCode> ControlOne(const ControlCall& call, ServerClient& client,
   if (output.wants_json()) {
     rapidjson::Document result;
     result.SetObject();
-    AddMember(result, result, "model", TextValue(call.model, result));
+    AddMember(result, result, "model", TextValue(ValidUtf8(call.model), result));
     AddMember(result, result, "versions", VersionsJson(versions, result));
     output.PrintJson(result);
     return ExitCode::kSuccess;
@@ -115,7 +115,7 @@ void PrintOutcomesJson(const ControlCall& call, const std::vector<Outcome>& outc
                        Output& output) {
   rapidjson::Document result;
   result.SetObject();
-  AddMember(result, result, "model", TextValue(call.model, result));
+  AddMember(result, result, "model", TextValue(ValidUtf8(call.model), result));
   rapidjson::Value servers(rapidjson::kArrayType);
   for (const Outcome& outcome : outcomes) {
     rapidjson::Value one(rapidjson::kObjectType);
@@ -249,7 +249,9 @@ void AddLoad(Command& command) {
   auto& settings = command.Keep<LoadSettings>();
   command.Describe(
       "A model that is loaded already is loaded again if its files have changed. The command "
-      "returns when the model is ready. The server must run with --model-control-mode=explicit.");
+      "returns when the model is ready; with --repository, as soon as the wish is written. A "
+      "server "
+      "that is asked must run with --model-control-mode=explicit or ondemand.");
   command.Positional("MODEL", settings.model, "The model to load.").Names(Hint::kModel);
   command
       .Option("--config", "FILE", settings.config_file,
@@ -273,8 +275,8 @@ void AddLoad(Command& command) {
 void AddUnload(Command& command) {
   auto& settings = command.Keep<UnloadSettings>();
   command.Describe(
-      "All versions go as soon as their requests are done. The server must run with "
-      "--model-control-mode=explicit.");
+      "All versions go as soon as their requests are done. A server that is asked must run with "
+      "--model-control-mode=explicit or ondemand.");
   command.Positional("MODEL", settings.model, "The model to unload.").Names(Hint::kModel);
   command.Flag("--dependents", settings.has_dependents,
                "Unloads the models that an ensemble is made of as well.");

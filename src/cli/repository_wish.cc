@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/json.h"
+#include "cli/printable.h"
 #include "repository/generation.h"
 #include "repository/routed_store.h"
 #include "stores/stores.h"
@@ -21,12 +22,16 @@ ExitCode WriteWish(const RepositoryWish& wish, Output& output) {
   }
   const repository::RoutedStore store(stores::AllStores());
   const auto generation = repository::Ask(store, wish.repository, wish.model, wish.is_loaded);
-  if (!generation.ok()) return output.Fail(ExitCode::kFailure, generation.status().message());
+  if (!generation.ok()) {
+    const bool is_usage = generation.status().code() == base::StatusCode::kInvalidArgument;
+    return output.Fail(is_usage ? ExitCode::kUsage : ExitCode::kFailure,
+                       generation.status().message());
+  }
   const std::string_view verb = wish.is_loaded ? "load" : "unload";
   if (output.wants_json()) {
     rapidjson::Document result(rapidjson::kObjectType);
-    AddMember(result, result, "model", TextValue(wish.model, result));
-    AddMember(result, result, "repository", TextValue(wish.repository, result));
+    AddMember(result, result, "model", TextValue(ValidUtf8(wish.model), result));
+    AddMember(result, result, "repository", TextValue(ValidUtf8(wish.repository), result));
     AddMember(result, result, "wish", TextValue(verb, result));
     AddMember(result, result, "generation", rapidjson::Value(generation->number));
     output.PrintJson(result);

@@ -18,7 +18,7 @@ std::string PathIn(const std::string& repository) {
 }
 
 base::Status NoGeneration(std::string_view why) {
-  return base::InvalidArgumentError(fmt::format("{}: {}", kGenerationFile, why));
+  return base::InternalError(fmt::format("{}: {}", kGenerationFile, why));
 }
 
 // Takes the text up to `end` from the front, without `end`; nothing if `end` is not in it.
