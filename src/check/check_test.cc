@@ -32,6 +32,7 @@ const RepositoryFolder& Installation() {
       {"backends/python/libtriton_python.so", ""},
       {"backends/pytorch/libtriton_pytorch.so", ""},
       {"backends/openvino/libtriton_openvino.so", ""},
+      {"backends/scripted/model.py", ""},
       {"agents/checksum/libtritonrepoagent_checksum.so", ""},
   });
   return folder;

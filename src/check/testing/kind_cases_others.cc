@@ -121,6 +121,8 @@ std::vector<KindCase> BackendCases() {
       {"platform-backend", "m/config.pbtxt:2:11", "Remove", Onnx("platform: \"tensorrt_plan\"\n")},
       {"backend-not-installed", "m/config.pbtxt:1:10", "Did you mean 'identity'?",
        Model("backend: \"identty\"\n")},
+      {"backend-not-installed", "m/config.pbtxt:2:10", "Correct the name",
+       Model("backend: \"scripted\"\nruntime: \"other.so\"\n")},
       {"agent-not-installed", "m/config.pbtxt:5:42", "Did you mean 'checksum'?",
        PlainModel("model_repository_agents { agents { name: \"checksun\" } }\n")},
       {"metric-control", "m/config.pbtxt:5:32", "metric_identifier",
