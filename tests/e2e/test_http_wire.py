@@ -163,7 +163,8 @@ def test_compressed_reply(connection, accept, expected):
 
 
 @pytest.mark.newer
-@pytest.mark.parametrize("body", [b"this is no gzip", gzip.compress(REQUEST)[:-12]])
+# The names of tests must not tell the time, as the head of gzip does: all workers have to find the same ones.
+@pytest.mark.parametrize("body", [b"this is no gzip", gzip.compress(REQUEST)[:-12]], ids=["no gzip", "torn"])
 def test_broken_compression_is_refused(connection, body):
     reply = connection.request("POST", PATH, body, {"Content-Encoding": "gzip"})
     assert reply.status == 400 and reply.error

@@ -364,6 +364,10 @@ TEST_F(OpenAiHandlerTest, CountsACallAsOneRequestOfTheVersionThatServesIt) {
   EXPECT_EQ(directed, 1);
   EXPECT_EQ(canary->request_count(), 0u);
   EXPECT_EQ(budgets_.requests.used(), 0u);
+  // The reply may be here before the call has let go of it.
+  std::promise<void> drained;
+  canary->Close([&] { drained.set_value(); });
+  drained.get_future().wait();
 }
 
 // Whoever keeps its memory for longer.
