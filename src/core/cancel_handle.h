@@ -21,10 +21,11 @@ class CancelHandle {
   CancelHandle(const CancelHandle&) = delete;
   CancelHandle& operator=(const CancelHandle&) = delete;
 
-  // Makes `request` cancellable. REQUIRES: the handle is closed, and the caller has not passed the
-  // request on yet, or this is the handle that it has been opened for. Who cancelled before that
-  // has found the slot empty: if another thread may have, it says so in an atomic variable before
-  // it calls Take, and the caller reads that after this.
+  // Makes `request` cancellable. REQUIRES: the handle is closed; the caller has not passed the
+  // request on yet, unless it has had this handle before.
+  //
+  // A thread that calls Take before this gets nothing. Where one may, it first sets an atomic flag,
+  // and the caller of Open reads that flag afterwards and cancels the request itself.
   void Open(Request& request) {
     if (request.handle_ != this) request.handle_ = this;
     request.references_.fetch_add(Request::kHandle);

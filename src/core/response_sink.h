@@ -35,7 +35,8 @@ struct OutputPlacement {
 
 // Receives the responses of requests. Methods may be called from any thread, but calls for one
 // request are ordered: Send calls one after another, the one with `is_final` last,
-// OnRequestReleased at most once, OnAbandoned after both, OnRequestGone last of all.
+// OnRequestReleased at most once, OnAbandoned when no other follows (and once also from within
+// a call of Send that keeps its response), OnRequestGone last of all.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;

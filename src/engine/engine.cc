@@ -89,6 +89,8 @@ constexpr std::chrono::milliseconds kWatcherGrace{1500};
 
 // Threads in this pool wait for models rather than use the processor.
 constexpr size_t kBlockingThreads = 256;
+// Loads that generation files ask for at the same time; clients' requests do not wait for them.
+constexpr size_t kWishThreads = 64;
 
 }  // namespace
 
@@ -126,6 +128,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
       control_(scanner_, life_cycle_, ControlFor(options_)),
       on_demand_(scanner_, control_, life_cycle_, timers_, OnDemandFor(options_, budgets_)),
       watcher_(store_, IntervalsOfWatch(), ActionsOfWatch()),
+      wish_pool_("wish", kWishThreads),
       blocking_pool_("control", kBlockingThreads) {
   // Folders that killed servers left behind may be large, so their removal runs in the background.
   blocking_pool_.Post([] {
@@ -221,7 +224,7 @@ RepositoryWatcher::Actions Engine::ActionsOfWatch() {
       life_cycle_.CancelLoads(model);
     };
     actions.wishes.run = [this](base::UniqueFunction<void()> work) {
-      blocking_pool_.Post(std::move(work));
+      wish_pool_.Post(std::move(work));
     };
   }
   return actions;
@@ -314,6 +317,7 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   is_over &= watcher_.Stop(std::max(deadline, std::chrono::steady_clock::now() + kWatcherGrace));
   // Repository operations end before their connections are closed, so that their clients get a
   // response.
+  is_over &= wish_pool_.WaitUntilIdle(deadline);
   is_over &= blocking_pool_.WaitUntilIdle(deadline);
   // Even if requests used all the available time, idle models are torn down in order.
   const base::TimePoint end = std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace);
@@ -387,14 +391,17 @@ base::Result<service::TrafficState> Engine::ReadTraffic(std::string_view name) {
 
 base::Status Engine::ChangeTraffic(std::string_view name, const service::TrafficChange& change) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
-  base::Status status = life_cycle_.ChangeTraffic(name, change);
-  // Steps of ensembles may find another version from here on. An epoch that began earlier could
-  // keep responses of the versions before.
-  if (cache_ != nullptr) {
+  const auto begin_epoch = [this] {
     std::random_device random;
-    cache_->BeginEpoch(uint64_t{random()} << 32 | random());
-  }
-  return status;
+    if (cache_ != nullptr) cache_->BeginEpoch(uint64_t{random()} << 32 | random());
+  };
+  // Steps of ensembles find other versions at some moment in between: no epoch may have responses
+  // of both kinds and stay, and that before has to be free of the new kind, because other servers
+  // may be in it.
+  begin_epoch();
+  NEREID_RETURN_IF_ERROR(life_cycle_.ChangeTraffic(name, change));
+  begin_epoch();
+  return base::OkStatus();
 }
 
 bool Engine::IsAbsent(std::string_view name) {

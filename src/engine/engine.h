@@ -248,7 +248,9 @@ class Engine final : public service::Service, private core::Submitter {
   std::atomic<bool> is_stopped_{false};
   base::Mutex polling_;  // held while a poll is in progress
   RepositoryWatcher watcher_;
-  base::TaskPool blocking_pool_;  // the last member, because its threads use all others
+  // The last members, because their threads use all others.
+  base::TaskPool wish_pool_;
+  base::TaskPool blocking_pool_;
 };
 
 }  // namespace nereid::engine

@@ -52,10 +52,11 @@ void EvictionPolicy::NoteLoaded(const std::string& name, const MemoryBytes& byte
   const bool is_replaced = IsLoaded(name);
   Entry& entry = entries_[name];
   if (is_replaced) TakeFrom(used_, entry.bytes);
+  const bool is_new = is_replaced || !entry.has_bytes || std::exchange(entry.is_distrusted, false);
   entry.bytes.resize(used_.size());
   for (size_t i = 0; i < used_.size(); ++i) {
     const uint64_t measured = i < bytes.size() ? bytes[i] : 0;
-    const uint64_t before = entry.has_bytes && !is_replaced ? entry.bytes[i] : measured;
+    const uint64_t before = is_new ? measured : entry.bytes[i];
     // Rounded up, so that sums of many models are not less than what these take.
     entry.bytes[i] = std::midpoint(std::max(before, measured), std::min(before, measured));
   }
@@ -91,9 +92,9 @@ void EvictionPolicy::NoteUnloaded(const std::string& name) {
   loaded_.erase(name);
 }
 
-void EvictionPolicy::ForgetBytes(const std::string& name) {
+void EvictionPolicy::Distrust(const std::string& name) {
   const auto found = entries_.find(name);
-  if (found != entries_.end() && !found->second.is_loaded) found->second.has_bytes = false;
+  if (found != entries_.end() && !found->second.is_loaded) found->second.is_distrusted = true;
 }
 
 void EvictionPolicy::PinWhileLoaded(const std::string& name) {

@@ -66,8 +66,9 @@ class EvictionPolicy {
   // known of it, or else `guess`, which is not remembered when it is unloaded.
   void NoteFound(const std::string& name, const MemoryBytes& guess, base::TimePoint now);
   void NoteUnloaded(const std::string& name);
-  // Forgets how much memory the model needs, because its files may be others now.
-  void ForgetBytes(const std::string& name);
+  // The files of the model may be others now: what its next load measures replaces what is known,
+  // which is an estimate until then.
+  void Distrust(const std::string& name);
   // Pinned models never go, now or when they are loaded again.
   void Pin(const std::string& name) { entries_[name].is_pinned = true; }
   // The model, which is loaded, is pinned until it is unloaded.
@@ -111,6 +112,7 @@ class EvictionPolicy {
     bool is_pinned = false;
     bool is_pinned_now = false;            // until it is unloaded
     bool has_bytes = false;                // they were measured
+    bool is_distrusted = false;            // of files that may have changed
     MemoryBytes bytes;                     // in every kind
     std::chrono::nanoseconds duration{0};  // of loading it
     double uses = 0;                       // as of uses_at

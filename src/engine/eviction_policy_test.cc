@@ -53,8 +53,19 @@ TEST(EvictionPolicy, RemembersWhatAModelTookAndMakesRoomForIt) {
   EXPECT_EQ(policy.used(), MemoryBytes{60});
   EXPECT_EQ(policy.KnownBytes("b"), MemoryBytes{50});
   EXPECT_THAT(policy.MakeRoom("b", {}, At(2)).victims, ElementsAre("a"));
-  policy.ForgetBytes("b");
-  EXPECT_THAT(policy.MakeRoom("b", {}, At(2)).victims, IsEmpty());
+}
+
+TEST(EvictionPolicy, TakesTheNextMeasurementOfFilesThatMayHaveChangedForTheTruth) {
+  EvictionPolicy policy(With());
+  Load(policy, "a", {50}, 0);
+  policy.NoteUnloaded("a");
+  policy.Distrust("a");
+  EXPECT_EQ(policy.KnownBytes("a"), MemoryBytes{50}) << "an estimate until then";
+  Load(policy, "a", {10}, 1);
+  EXPECT_EQ(policy.KnownBytes("a"), MemoryBytes{10});
+  policy.NoteUnloaded("a");
+  Load(policy, "a", {30}, 2);
+  EXPECT_EQ(policy.KnownBytes("a"), MemoryBytes{20});
 }
 
 TEST(EvictionPolicy, ComesBackBelowTheBudgetAfterTheFirstLoadOfAModel) {

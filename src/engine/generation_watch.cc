@@ -30,6 +30,8 @@ GenerationWatch::News GenerationWatch::Look(const std::vector<std::string>& repo
     if (before != merged_.end() && before->second == source) continue;
     news.asked.push_back({model, source.wish.is_loaded});
   }
+  // Also because a repository has come or gone.
+  news.is_changed = news.is_changed || merged != merged_;
   merged_ = std::move(merged);
   return news;
 }

@@ -23,7 +23,7 @@ class GenerationWatch {
       std::string model;
       bool is_loaded = false;
     };
-    bool is_changed = false;   // some file is another one than at the last look, or is gone
+    bool is_changed = false;   // some file, or what all of them ask for together
     std::vector<Asked> asked;  // anew, or for the first time
     bool all_read = true;
   };

@@ -418,6 +418,7 @@ void LifeCycle::OnGone(const ModelId& id, const core::Model& model) {
 
 bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   base::MutexLock lock(mutex_);
+  if (teardown_.AreNeeded(ids)) return false;
   std::vector<LoadedVersion*> versions;
   for (const auto& [key, loaded] : loaded_) {
     if (ids.contains(key.id)) versions.push_back(loaded.get());

@@ -211,6 +211,15 @@ TEST_F(AnEnsemble, HoldsUpAStopWithItsRequestsOnly) {
   request_.Reset();
 }
 
+TEST_F(AnEnsemble, HasItsModelsUntilTheEndOfItsRequestsAlsoWhenItIsUnloaded) {
+  life_cycle_->Unload({"e"});
+  EXPECT_FALSE(life_cycle_->HoldIdle({"last"}));
+  EXPECT_TRUE(PinStep("last"));
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  EXPECT_TRUE(life_cycle_->HoldIdle({"last"}));
+}
+
 TEST_F(AnEnsemble, IsMadeAnewWithEachLoad) {
   EXPECT_EQ(Load(Ensemble("e", {"first", "last"})), "OK");
   EXPECT_EQ(events_.Count("load e:1"), 2u);

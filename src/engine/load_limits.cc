@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -31,26 +32,36 @@ uint64_t CountWarmUpRuns(const config::ModelConfig& config) {
   return count;
 }
 
-// Returns how many bytes the inputs of the largest warm-up execution have, as far as the
-// configuration tells; UINT64_MAX if they cannot be counted.
+// Returns how many bytes an input of a warm-up sample has, as far as the configuration tells.
+uint64_t WarmUpBytes(const config::ModelWarmup::Input& input) {
+  const bool is_bytes = input.data_type == tensor::DataType::kBytes;
+  const bool has_file =
+      std::holds_alternative<config::ModelWarmup::DataFile>(input.input_data_type);
+  if (is_bytes && has_file) return 0;  // the file says
+  // An empty string consists of its four bytes of length. Without a size, the load fails for
+  // another reason.
+  return tensor::ByteSize(is_bytes ? tensor::DataType::kUint32 : input.data_type, input.dims)
+      .value_or(0);
+}
+
+// Returns how many bytes warming up takes at most: the data of all samples, which are made at once,
+// and the batch of the largest execution. UINT64_MAX if they cannot be counted.
 uint64_t CountWarmUpBytes(const config::ModelConfig& config) {
-  uint64_t most = 0;
+  uint64_t all = 0;
+  uint64_t largest = 0;
   for (const config::ModelWarmup& sample : config.model_warmup) {
     uint64_t sum = 0;
+    uint64_t batch = 0;
     for (const auto& [name, input] : sample.inputs) {
-      if (input.data_type == tensor::DataType::kBytes) continue;  // as many as their file has
-      const auto size = tensor::ByteSize(input.data_type, input.dims);
-      uint64_t product = 0;
-      // Without a size, the load fails for another reason.
-      if (!size) continue;
-      if (__builtin_mul_overflow(uint64_t{*size}, uint64_t{sample.batch_size}, &product) ||
-          __builtin_add_overflow(sum, product, &sum)) {
-        return UINT64_MAX;
-      }
+      if (__builtin_add_overflow(sum, WarmUpBytes(input), &sum)) return UINT64_MAX;
     }
-    most = std::max(most, sum);
+    if (__builtin_mul_overflow(sum, uint64_t{sample.batch_size}, &batch) ||
+        __builtin_add_overflow(all, sum, &all)) {
+      return UINT64_MAX;
+    }
+    largest = std::max(largest, batch);
   }
-  return most;
+  return __builtin_add_overflow(all, largest, &all) ? UINT64_MAX : all;
 }
 
 base::Status CheckCount(std::string_view model, uint64_t count, std::string_view what,

@@ -48,13 +48,43 @@ TEST_F(LoadLimitsTest, WhatConfigurationsWarmUpWithHasToFitIntoMemory) {
         R"("data_type":"TYPE_FP32","dims":{},"zero_data":true}}}}}}]}})",
         batch, dims);
   };
-  EXPECT_EQ(Take(with("[100]", "4")), "");
-  EXPECT_EQ(Take(with("[126]", "4")),
+  EXPECT_EQ(Take(with("[100]", "3")), "");
+  EXPECT_EQ(Take(with("[126]", "3")),
             "the configuration in the load request for 'm' asks for 2016 bytes to warm up, the "
             "limit is 2000 (--max-load-memory)");
   EXPECT_NE(Take(with("[2147483647]", "1")), "");
   EXPECT_NE(Take(with("[2147483647, 1073741824]", "65536")), "");
   EXPECT_EQ(Take(with("[9223372036854775807, 9223372036854775807]", "1")), "");  // left to the load
+}
+
+TEST_F(LoadLimitsTest, AllSamplesOfAWarmUpAreThereAtOnce) {
+  const auto sample = [](const char* name, const char* dims) {
+    return fmt::format(R"({{"name":"{}","batch_size":1,"inputs":{{"x":{{)"
+                       R"("data_type":"TYPE_INT8","dims":{},"zero_data":true}}}}}})",
+                       name, dims);
+  };
+  const auto both = [&](const char* first, const char* second) {
+    return Take(fmt::format(R"({{"name":"m","model_warmup":[{},{}]}})", sample("a", first),
+                            sample("b", second)));
+  };
+  EXPECT_EQ(both("[400]", "[600]"), "");
+  EXPECT_EQ(both("[501]", "[750]"),
+            "the configuration in the load request for 'm' asks for 2001 bytes to warm up, the "
+            "limit is 2000 (--max-load-memory)");
+}
+
+TEST_F(LoadLimitsTest, StringsWithoutAFileHaveASizeAsWell) {
+  const auto with = [&](const char* data) {
+    return Take(fmt::format(R"({{"name":"m","model_warmup":[{{"name":"a","batch_size":1,"inputs":)"
+                            R"({{"x":{{"data_type":"TYPE_STRING","dims":[1000],{}}}}}}}]}})",
+                            data));
+  };
+  for (const char* const data : {R"("zero_data":true)", R"("random_data":true)"}) {
+    EXPECT_EQ(with(data),
+              "the configuration in the load request for 'm' asks for 8000 bytes to warm up, the "
+              "limit is 2000 (--max-load-memory)");
+  }
+  EXPECT_EQ(with(R"("input_data_file":"x")"), "");
 }
 
 TEST_F(LoadLimitsTest, FaultyConfigurationsAreLeftToTheLoad) {

@@ -401,7 +401,8 @@ void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
     }
     RunJobs(std::move(jobs));
   }
-  life_cycle_.Unload(lost);
+  // They come back once their parts do, with the rules that they have.
+  life_cycle_.Unload(lost, LifeCycle::Rules::kKept);
 }
 
 base::Status ModelControl::CheckPart(const EnsembleEntry& entry, const ModelId& part,

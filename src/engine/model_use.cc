@@ -32,19 +32,26 @@ std::set<std::string> ModelUse::Update(const ModelActivities& activities, Evicti
   }
   Adopt(activities, policy, now, unclaimed);
   std::erase_if(seen_, [&](const auto& entry) { return !activities.contains(entry.first); });
+  std::map<std::string, uint64_t> uses;
+  for (const auto& [name, activity] : activities) uses[name] = TakeNew(activity, seen_[name]);
   for (const auto& [name, activity] : activities) {
-    const uint64_t fresh = TakeNew(activity, seen_[name]);
+    uint64_t fresh = uses[name];
+    bool is_busy = activity.is_busy;
+    for (const std::string& part : activity.parts) {
+      const auto found = activities.find(part);
+      if (found == activities.end()) continue;
+      if (found->second.is_busy) busy.insert(name);
+      if (policy.IsLoaded(part)) continue;
+      // It goes with the ensemble, so who uses it uses that.
+      fresh = std::max(fresh, uses[part]);
+      is_busy |= found->second.is_busy;
+    }
     if (fresh > 0) policy.NoteUses(name, fresh, now);
-    if (activity.is_busy) {
+    if (is_busy) {
       policy.NoteBusy(name, now);
       busy.insert(name);
     }
     policy.NoteParts(name, activity.parts);
-    const bool has_busy_part = std::ranges::any_of(activity.parts, [&](const std::string& part) {
-      const auto found = activities.find(part);
-      return found != activities.end() && found->second.is_busy;
-    });
-    if (has_busy_part) busy.insert(name);
   }
   return busy;
 }
@@ -70,10 +77,15 @@ void ModelUse::Adopt(const ModelActivities& activities, EvictionPolicy& policy, 
   for (const auto& [name, activity] : activities) {
     needed.insert(activity.parts.begin(), activity.parts.end());
   }
+  // Unless that has gone, and another one keeps the part.
+  std::set<std::string> left;
+  for (const auto& [ensemble, parts] : parts_) {
+    if (!activities.contains(ensemble)) left.insert(parts.begin(), parts.end());
+  }
   Guesses found;
   std::set<std::string> names;
   for (const auto& [name, activity] : activities) {
-    if (policy.IsLoaded(name) || needed.contains(name)) continue;
+    if (policy.IsLoaded(name) || (needed.contains(name) && !left.contains(name))) continue;
     found[name];
     names.insert(name);
   }

@@ -108,6 +108,40 @@ TEST_F(ModelUseTest, TakesOverModelsThatAreLoadedAlthoughNobodyHasToldThePolicy)
   EXPECT_EQ(policy_.KnownBytes("known"), MemoryBytes{30});
 }
 
+TEST_F(ModelUseTest, TakesTheUseOfAPartForThatOfTheEnsembleThatItGoesWith) {
+  Load("e");
+  use_.Update({{"e", {.parts = {"p"}}}, Requests("p", 1)}, policy_, At(1));
+  use_.Update({{"e", {.parts = {"p"}}}, Requests("p", 2)}, policy_, At(9));
+  EXPECT_THAT(policy_.FindIdle({}, At(12)), IsEmpty());
+  const ModelActivities busy = {{"e", {.parts = {"p"}}},
+                                {"p", {.requests = {{1, 2}}, .is_busy = true}}};
+  use_.Update(busy, policy_, At(18));
+  EXPECT_THAT(policy_.FindIdle({}, At(27)), IsEmpty());
+  EXPECT_THAT(policy_.FindIdle({}, At(28)), ElementsAre("e"));
+  // What was loaded for itself stays by itself.
+  Load("p", 0, 28);
+  use_.Update({{"e", {.parts = {"p"}}}, Requests("p", 9)}, policy_, At(29));
+  EXPECT_THAT(policy_.FindIdle({}, At(30)), ElementsAre("e"));
+}
+
+TEST_F(ModelUseTest, CountsAPartThatAnotherEnsembleKeeps) {
+  Load("e");
+  use_.Update({{"e", {.parts = {"p", "q"}}}, {"p", {}}, {"q", {}}}, policy_, At(1));
+  // It brings `r` alone.
+  policy_.NoteLoaded("f", {5}, milliseconds(10), At(2));
+  const ModelActivity other{.parts = {"q", "r"}};
+  use_.Update({{"e", {.parts = {"p", "q"}}}, {"f", other}, {"p", {}}, {"q", {}}, {"r", {}}},
+              policy_, At(2));
+  EXPECT_EQ(policy_.used(), MemoryBytes{45});
+  // `e` and `p` go.
+  use_.Update({{"f", other}, {"q", {}}, {"r", {}}}, policy_, At(3));
+  EXPECT_THAT(policy_.Loaded(), ElementsAre("f", "q"));
+  EXPECT_EQ(policy_.used(), MemoryBytes{45});
+  EXPECT_TRUE(policy_.IsHeld("q"));
+  use_.Update({}, policy_, At(4));
+  EXPECT_EQ(policy_.used(), MemoryBytes{0});
+}
+
 TEST_F(ModelUseTest, CountsThePartsThatAnEnsembleLeavesBehind) {
   Load("e");
   use_.Update({{"e", {.parts = {"p", "q"}}}, {"p", {}}, {"q", {}}}, policy_, At(1));

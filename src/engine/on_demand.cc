@@ -234,7 +234,7 @@ base::Status OnDemand::Load(const std::string& name, const service::LoadOptions&
   base::MutexLock lock(mutex_);
   if (is_stopping_) return Stopping();
   failures_.Forget(name);
-  policy_.ForgetBytes(name);
+  policy_.Distrust(name);
   const base::TimePoint deadline = Now() + options_.load_wait;
   QueueLocked(name).orders.push_back(&order);
   while (!order.is_done) {
@@ -349,6 +349,9 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
         break;
       }
       plan = policy_.MakeRoom(name, busy, Now());
+      // Somebody asks to try it again: its files may be smaller now.
+      const bool is_asked = !pending->second.orders.empty();
+      if (plan.outcome == RoomPlan::Outcome::kNever && is_asked) plan = {};
       if (plan.outcome == RoomPlan::Outcome::kNever) {
         counts_.refusals += pending->second.waiting.size();
         answers = FinishLocked(name, NeverFitsLocked(name, plan.lacking));

@@ -11,17 +11,13 @@ using std::chrono::milliseconds;
 
 // A place that cannot be read is looked at less often.
 constexpr int kPatience = 10;
-// When what never happens would be due.
-constexpr std::chrono::hours kLong{24};
 
 base::TimePoint After(milliseconds interval) {
-  const milliseconds time = interval.count() > 0 ? interval : milliseconds(kLong);
-  return std::chrono::steady_clock::now() + time;
+  if (interval.count() == 0) return base::TimePoint::max();  // never
+  return std::chrono::steady_clock::now() + interval;
 }
 
-bool IsDue(milliseconds interval, base::TimePoint when) {
-  return interval.count() > 0 && std::chrono::steady_clock::now() >= when;
-}
+bool IsDue(base::TimePoint when) { return std::chrono::steady_clock::now() >= when; }
 
 }  // namespace
 
@@ -71,8 +67,8 @@ void RepositoryWatcher::Run() {
     if (changed_.WaitUntil(mutex_, std::min(next_poll, next_look))) continue;
     if (stop_.stop_requested()) break;
     mutex_.Unlock();
-    bool must_poll = IsDue(intervals_.polls, next_poll);
-    if (IsDue(intervals_.looks, next_look)) {
+    bool must_poll = IsDue(next_poll);
+    if (IsDue(next_look)) {
       must_poll |= Look();
       next_look = After(is_blind_ ? intervals_.looks * kPatience : intervals_.looks);
     }

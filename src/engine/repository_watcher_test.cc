@@ -39,7 +39,7 @@ class TwoRepositories : public testing::Test {
 
   const repository::LocalStore store_;
   const base::TemporaryFolder folder_;
-  const std::vector<std::string> paths_ = {folder_.path + "/one", folder_.path + "/two"};
+  std::vector<std::string> paths_ = {folder_.path + "/one", folder_.path + "/two"};
 };
 
 class AWatch : public TwoRepositories {
@@ -109,6 +109,16 @@ TEST_F(AWatch, HeedsTheFirstOfTheRepositoriesThatNameAModel) {
   EXPECT_THAT(Look(), UnorderedElementsAre("+a", "-b"));
   Remove(0);
   EXPECT_THAT(Look(), ElementsAre("-a"));
+}
+
+TEST_F(AWatch, HeedsTheOtherRepositoryOnceOneIsGone) {
+  Write(0, "generation 1\nunload 1 a\nunload 1 b\nend\n");
+  Write(1, "generation 1\nload 1 a\nend\n");
+  EXPECT_THAT(Look(), UnorderedElementsAre("-a", "-b"));
+  paths_.erase(paths_.begin());
+  EXPECT_THAT(Look(), ElementsAre("+a"));
+  EXPECT_TRUE(news_.is_changed);
+  EXPECT_THAT(watch_.Unwanted(), IsEmpty());
 }
 
 // Runs work on threads that end with it.

@@ -2,6 +2,7 @@
 // Log texts follow Triton's core/src/model_repository_manager/model_lifecycle.cc.
 #include "engine/teardown.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -104,6 +105,12 @@ void Teardown::Destroy(std::unique_ptr<LoadedVersion> version) {
   destroying_.erase(model.get());
   if (const auto left = left_.find(id); --left->second == 0) left_.erase(left);
   changed_.NotifyAll();
+}
+
+bool Teardown::AreNeeded(const std::set<ModelId>& ids) {
+  base::MutexLock lock(mutex_);
+  return std::ranges::any_of(
+      ids, [this](const ModelId& id) NEREID_REQUIRES(mutex_) { return needed_.contains(id); });
 }
 
 bool Teardown::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {

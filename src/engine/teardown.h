@@ -44,6 +44,8 @@ class Teardown {
   // Takes over announced versions. REQUIRES: the published table no longer offers them to new
   // requests. Does not wait.
   void Add(LoadedVersions versions);
+  // Returns whether a step of an announced ensemble with unfinished requests may use one of `ids`.
+  bool AreNeeded(const std::set<repository::ModelId>& ids);
   // Waits until the announced versions of `ids` are destroyed; returns false if `deadline` passes
   // first.
   bool WaitUntilGone(const std::set<repository::ModelId>& ids, base::TimePoint deadline);

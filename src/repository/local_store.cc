@@ -159,7 +159,8 @@ base::Result<std::optional<SmallFile>> LocalStore::ReadNow(const std::string& pa
   base::Result<std::string> text = Read(path, max_bytes);
   if (!text.ok()) {
     if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<SmallFile>();
-    return text.status();
+    text = Read(path, max_bytes);  // it may have been made meanwhile
+    if (!text.ok()) return text.status();
   }
   // A file that a writer has made to lock it.
   if (text->empty()) return std::optional<SmallFile>();

@@ -59,7 +59,7 @@ class EnsembleRun final : public EnsembleRuns::Entry, public EnsembleDeadlines::
   void Reference() override { ++references_; }
   void Unreference() override;
   void Cancel() override;
-  // Does the same, if a step waits for its place.
+  // Fails the run, because its deadline has passed, if a step waits for its place.
   void Expire() override;
 
   // -- For its calls, on any thread. --

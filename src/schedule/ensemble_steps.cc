@@ -23,7 +23,7 @@ void EnsembleRun::ChooseNeeds() {
 }
 
 void EnsembleRun::Begin() {
-  shared_->runs->Add(*this, *request_);  // StepStart sees a cancellation that came earlier
+  shared_->runs->Add(*this, *request_);  // StartStep sees a cancellation that came earlier
   ChooseNeeds();
   // The first step starts now, because without limits nothing waits for a place.
   if (!is_limited()) begins_ns_ = request_->times.queue_start_ns;

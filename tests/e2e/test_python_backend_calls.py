@@ -2,6 +2,7 @@
 """What Python models do beside answering at once: many responses, requests to other models, metrics,
 model control."""
 
+import json
 import queue
 import re
 
@@ -10,7 +11,7 @@ import psutil
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models, python_models
+from harness import models, python_models, wire
 from harness import server as servers
 from tritonclient.utils import InferenceServerException
 
@@ -103,10 +104,18 @@ class TritonPythonModel:
                     return 5
                 except pb_utils.TritonModelException:
                     pass
+            elif value[0] == 3:
+                threading.Thread(target=self.until_cancelled, args=(sender, response)).start()
             else:
                 threading.Timer(0.2, sender.send, (response, 1)).start()
             responses.append(None)
         return responses
+
+    def until_cancelled(self, sender, response):
+        while not sender.is_cancelled():
+            time.sleep(0.01)
+        pb_utils.Logger.log_info("the sender was cancelled")
+        sender.send(response, pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 """
 
 BLS = """
@@ -433,6 +442,35 @@ def test_coroutines_answer_while_others_wait(client):
             if result.get_response().outputs:
                 seen.add(result.as_numpy("OUTPUT0")[0])
     assert seen == {float(i + 1) for i in range(50)}
+
+
+@pytest.mark.parametrize("way", ["infer", "generate", "unary", "stream"])
+def test_a_sender_notices_a_client_that_leaves(client, python_server, way):
+    """Also when the model has returned from execute, which releases the request."""
+    seen = python_server.log.count("the sender was cancelled")
+    waiting = ("nereid_model_requests_in_flight", "sender")
+
+    def is_executed():
+        """When nothing waits any more, the model has it."""
+        page = python_server.scrape()
+        return page[waiting] == 1 and page[("nv_inference_pending_request_count", "sender")] == 0
+
+    if way == "unary":
+        call = client.async_infer("sender", inputs(number(3)), lambda result, error: None)
+        servers.wait_until(is_executed, "the request to be executed")
+        call.cancel()
+    elif way == "stream":
+        with Stream(client) as stream:
+            stream.send("sender", 3)
+            servers.wait_until(is_executed, "the request to be executed")
+            client.stop_stream(cancel_requests=True)
+    else:
+        body = '{"INPUT0": [3]}' if way == "generate" else json.dumps(
+            {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [3]}]})
+        with wire.Connection(python_server) as connection:
+            connection.send(connection.encode("POST", f"/v2/models/sender/{way}", body.encode()))
+            servers.wait_until(is_executed, "the request to be executed")
+    servers.wait_until(lambda: python_server.log.count("the sender was cancelled") > seen, "the model to notice")
 
 
 @pytest.mark.parametrize("what", [0, 1, 2])

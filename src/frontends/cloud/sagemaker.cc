@@ -106,7 +106,7 @@ bool SagemakerHandler::IsUnwanted(const http1::HttpHead& head) const {
     route = {.kind = options_.inference, .model = options_.default_model};
   } else if (path.starts_with("/models/") && path.ends_with("/invoke")) {
     route.kind = RouteKind::kModelInfer;
-  } else if (path == "/models") {
+  } else if (path == "/models" || path == "/models/") {
     route.kind = RouteKind::kRepositoryLoad;
   }
   return api_.IsUnwanted(head, route);

@@ -5,8 +5,11 @@
 #include "base/budget.h"
 #include "base/status.h"
 #include "core/budgets.h"
+#include "core/cancel_handle.h"
 #include "core/model.h"
 #include "core/model_handle.h"
+#include "core/request.h"
+#include "core/response.h"
 
 namespace nereid::common {
 
@@ -34,6 +37,21 @@ inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model, uint
 inline void EndFlight(core::ModelHandle& model, base::UnitGrant& grant) {
   model.EndRequest();
   grant.Reset();
+}
+
+// The same for the request of `handle`, which ends with `response`, or with nothing if that is
+// null. Closes the handle. Returns what keeps the request if there is no response, unless somebody
+// is cancelling it: dropping it may destroy the request and its sink.
+inline core::RequestRef EndFlight(core::CancelHandle& handle, const core::Response* response,
+                                  base::UnitGrant& grant) {
+  core::RequestRef request;
+  if (response != nullptr) {
+    handle.Close();
+    EndFlight(response->request().model, grant);
+  } else if ((request = handle.Take())) {
+    EndFlight(request->model, grant);
+  }
+  return request;
 }
 
 }  // namespace nereid::common

@@ -124,24 +124,24 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     return;
   }
   expects_response_ = false;
+  // Once the stream has ended, on whichever thread, these alone keep the request and with it this
+  // object.
   core::ResponsePtr first = first_response_.TakeBack();
   if (response == nullptr) response = std::move(first);
-  if (response != nullptr) common::EndFlight(response->request().model, in_flight_);
-  if (response_count_ != 1) return RefuseCount(std::move(response));
+  const core::RequestRef request = common::EndFlight(cancellation_, response.get(), in_flight_);
+  if (response_count_ != 1) return RefuseCount();
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
   if (context_->response_delay.count() > 0) [[unlikely]]
     base::SleepFor(context_->response_delay);
   if (!response->error().ok()) {
-    const base::Status error = response->error();
-    common::LogFailedInference(response->request().id, error);
-    response.reset();
-    return FinishWith(*call_, error);
+    common::LogFailedInference(response->request().id, response->error());
+    return FinishWith(*call_, response->error());
   }
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
-  base::Result<http2::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
+  base::Result<http2::GrpcMessagePtr> message = EncodeInferResponse(response);
   if (!message.ok()) return FinishWith(*call_, message.status());
   // Either may end the stream, and destroy this object, before it returns.
   if (call_->wants_load()) [[unlikely]] {
@@ -150,21 +150,18 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   call_->SendAndFinish(std::move(*message));
 }
 
-void InferCall::RefuseCount(core::ResponsePtr response) {
-  response.reset();
+void InferCall::RefuseCount() {
   if (context_->response_delay.count() > 0) [[unlikely]]
     base::SleepFor(context_->response_delay);
   FinishWith(*call_, common::ResponseCountError(response_count_));
 }
-
-void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
 void InferCall::OnAbandoned() { first_response_.TakeBack().reset(); }
 
 void InferCall::OnRequestGone() {
   in_flight_.Reset();
   // The request was dropped without its last response.
-  if (std::exchange(expects_response_, false)) RefuseCount({});
+  if (std::exchange(expects_response_, false)) RefuseCount();
   Unreference();
 }
 

@@ -30,7 +30,6 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   void OnDone() override;
 
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnAbandoned() override;
   void OnRequestGone() override;
 
@@ -55,7 +54,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   // Fills `request`, which then holds the message's bytes.
   base::Status Fill(core::Request& request);
   // Fails the call because a model that is not decoupled did not send one response.
-  void RefuseCount(core::ResponsePtr response);
+  void RefuseCount();
   void Unreference();
 
   CallContext* context_ = nullptr;
@@ -65,7 +64,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
-  core::CancelHandle cancellation_;  // until the request is released, and no longer than OnDone
+  core::CancelHandle cancellation_;  // until the last response, and no longer than OnDone
   std::shared_ptr<observe::Trace> trace_;
   base::UnitGrant in_flight_;
   std::atomic<int> references_{0};  // held by the stream and the request

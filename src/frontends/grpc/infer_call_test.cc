@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/infer_call.h"
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "base/object_pool.h"
 #include "grpc/testing/frontend_fixture.h"
+#include "http2/grpc_head.h"
 #include "http2/grpc_stream.h"
 #include "http2/testing/host.h"
 
@@ -80,6 +84,48 @@ TEST_F(InferCallTest, CancelsARequestThatIsSubmittedWhileTheCallEnds) {
   EXPECT_TRUE(was_cancelled);
   call->OnDone();
   stream->Unreference();
+}
+
+// The response alone keeps the call then, and the call what it sends to.
+TEST_F(InferCallTest, MayGetItsResponsesAfterTheEndOfItsStream) {
+  const std::vector<std::function<void(core::RequestPtr)>> ends = {
+      RespondBriefly,
+      [](core::RequestPtr request) {
+        core::CompleteWithError(std::move(request), base::UnavailableError("late"));
+      },
+      [](core::RequestPtr request) {
+        core::ResponseSink& sink = request->sink();
+        sink.Send(core::Response::Create(*request), false);
+        core::ResponsePtr last = core::Response::Create(*request);
+        request.reset();
+        sink.Send(std::move(last), true);
+      },
+      [](core::RequestPtr request) {
+        core::ResponseSink& sink = request->sink();
+        sink.Send(core::Response::Create(*request), false);
+        sink.Send(nullptr, true);
+      }};
+  for (const auto& end : ends) {
+    http2::TestHost host;
+    CallContext context{.service = *service_, .rounds = rounds_};
+    http2::GrpcStream* const stream = base::ObjectPool<http2::GrpcStream>::Take();
+    stream->Begin(host, 1, base::NowNs());
+    stream->SetHead(std::make_shared<const http2::GrpcHead>());
+    http2::GrpcCallEvents* const call =
+        InferCall::Start(context, http2::GrpcCallRef(*stream), nullptr);
+    core::RequestPtr submitted;
+    service_->on_infer = [&](core::RequestPtr request) { submitted = std::move(request); };
+    const std::string message = EncodeRequest("x");
+    call->OnMessage({}, message);
+    call->OnHalfClose();
+    call->OnCancelled();
+    call->OnDone();
+    stream->Unreference();
+    end(std::move(submitted));
+    const std::vector<http2::GrpcMessagePtr> orders = host.Take();
+    ASSERT_EQ(orders.size(), 1u);
+    orders[0]->order.stream->Unreference();
+  }
 }
 
 }  // namespace

@@ -250,7 +250,7 @@ base::Result<GrpcMessagePtr> Encoder::Write(bool in_stream) {
 
 }  // namespace
 
-base::Result<GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response) {
+base::Result<GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr& response) {
   Encoder encoder(response);
   NEREID_RETURN_IF_ERROR(encoder.Prepare(nullptr));
   return encoder.Write(false);

@@ -12,13 +12,13 @@
 
 namespace nereid::grpc {
 
-// Encodes a response that is not an error, and keeps it for as long as the message refers to its
-// tensors. Internal if the message would exceed gRPC's limit.
-base::Result<http2::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
+// Encodes a response that is not an error. Takes `response` only if the message refers to its
+// tensors: while there is the one or the other, the request is not gone. Internal if the message
+// would exceed gRPC's limit.
+base::Result<http2::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr& response);
 
 // Like EncodeInferResponse, inside a ModelStreamInferResponse, with `triton_final_response` among
-// the parameters. Takes `response` only if the message refers to its tensors: while there is the
-// one or the other, the request is not gone.
+// the parameters.
 base::Result<http2::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr& response,
                                                          bool is_final);
 

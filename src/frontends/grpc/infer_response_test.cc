@@ -67,7 +67,7 @@ class InferResponses : public testing::Test {
   }
 
   inference::ModelInferResponse Encode() {
-    const auto message = EncodeInferResponse(std::move(response_));
+    const auto message = EncodeInferResponse(response_);
     EXPECT_TRUE(message.ok()) << message.status().message();
     return Parse<inference::ModelInferResponse>(**message);
   }
@@ -141,7 +141,7 @@ TEST_F(InferResponses, SendLargeTensorsFromWhereTheModelLeftThem) {
   core::Response& response = Begin();
   AddOutput("OUT0", DataType::kUint8, {100'000}, data);
   const std::byte* const place = response.output(0).data;
-  const auto message = EncodeInferResponse(std::move(response_));
+  const auto message = EncodeInferResponse(response_);
   ASSERT_TRUE(message.ok());
   bool is_there = false;
   for (size_t i = 0; i < (*message)->segment_count(); ++i) {

@@ -279,11 +279,6 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
 }
 
-void StreamRequest::OnRequestReleased(core::Request& /*request*/) {
-  // A decoupled model may send responses after that.
-  if (!is_decoupled_) cancellation_.Close();
-}
-
 void StreamRequest::OnRequestGone() {
   in_flight_.Reset();
   // The request was dropped without a final response.

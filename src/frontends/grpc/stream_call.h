@@ -26,7 +26,6 @@ class StreamCall;
 class StreamRequest final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;
 
   // For ObjectPool.

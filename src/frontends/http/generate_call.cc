@@ -46,7 +46,6 @@ void GenerateCall::Submit(GenerateSubmission submission, service::Service& servi
   self->in_flight_ = std::move(submission.in_flight);
   self->limits_ = submission.limits;
   self->is_stream_ = submission.is_stream;
-  self->is_decoupled_ = submission.model->is_decoupled();
   core::RequestPtr request = core::Request::Create(*self);
   request->model = std::move(submission.model);
   request->round = submission.round;
@@ -85,14 +84,7 @@ void GenerateCall::Send(core::ResponsePtr response, bool is_final) {
   }
   // The end of this or of `response` may destroy the request and with it this object.
   core::RequestRef request;
-  if (is_final) {
-    request = cancellation_.Take();
-    if (response != nullptr) {
-      common::EndFlight(response->request().model, in_flight_);
-    } else if (request) {
-      common::EndFlight(request->model, in_flight_);
-    }
-  }
+  if (is_final) request = common::EndFlight(cancellation_, response.get(), in_flight_);
   Pass(response.get(), is_final);
   if (is_final && trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
@@ -188,12 +180,6 @@ std::string GenerateCall::LoadHeader() const {
   return format.empty() ? std::string() : MakeLoadHeader(format, *service_);
 }
 
-void GenerateCall::OnRequestReleased(core::Request& /*request*/) {
-  // A decoupled model may send responses after that.
-  if (is_decoupled_) return;
-  cancellation_.Close();
-}
-
 void GenerateCall::OnRequestGone() {
   // The request was dropped without a final response.
   if (exchange_ != nullptr && has_started_) exchange_.reset();
@@ -215,7 +201,6 @@ void GenerateCall::Recycle() {
   service_ = nullptr;
   in_flight_.Reset();
   is_stream_ = false;
-  is_decoupled_ = false;
   has_started_ = false;
   response_count_ = 0;
   error_ = base::OkStatus();

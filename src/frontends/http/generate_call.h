@@ -49,7 +49,6 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
 
   // core::ResponseSink
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;
 
   // For ObjectPool.
@@ -73,7 +72,6 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   http1::HttpExchangePtr exchange_;  // until it is replied to or aborted
   StreamLimits limits_;
   bool is_stream_ = false;
-  bool is_decoupled_ = false;
   bool has_started_ = false;  // the stream's head is sent
   uint64_t response_count_ = 0;
   base::Status error_;  // the error of the only response of generate

@@ -161,12 +161,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
-  // Moved first: closing the handle may end the request, and then `exchange_` would get an error
-  // reply.
-  http1::HttpExchangePtr exchange = std::move(exchange_);
-  cancellation_.Close();
-  exchange_ = std::move(exchange);
-  if (response_ != nullptr) common::EndFlight(response_->request().model, in_flight_);
+  const core::RequestRef request = common::EndFlight(cancellation_, response_.get(), in_flight_);
   const base::Status status = WriteBody();
   if (status.ok()) {
     SendResponse();
@@ -262,8 +257,6 @@ void InferCall::ReplySent() {
   response.reset();
   Release(1);
 }
-
-void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
 void InferCall::OnAbandoned() { first_response_.TakeBack().reset(); }
 

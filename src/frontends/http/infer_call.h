@@ -57,7 +57,6 @@ class InferCall final : public core::ResponseSink,
 
   // core::ResponseSink
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnAbandoned() override;
   void OnRequestGone() override;
 

@@ -14,8 +14,8 @@
 
 namespace nereid::http {
 
-// GET /metrics, on a worker thread, compressed for clients that accept it. Thread-safe; `service`
-// and `pool`, on which the server runs, outlive it.
+// GET /metrics, compressed for clients that accept it, which is done on a worker thread.
+// Thread-safe; `service` and `pool`, on which the server runs, outlive it.
 class MetricsHandler final : public JsonHandler {
  public:
   // `gate` and `tls`, which is null for a server without TLS, may be null and outlive the handler.

@@ -196,11 +196,6 @@ void EmbeddingCall::Respond() {
       {.status = 200, .content_type = "application/json", .headers = headers, .text = json});
 }
 
-void EmbeddingCall::OnRequestReleased(core::Request& /*request*/) {
-  // A decoupled model may send responses after that.
-  if (!submission_.model->is_decoupled()) cancellation_.Close();
-}
-
 void EmbeddingCall::OnRequestGone() {
   // While the submitter is at work, it goes on.
   if (phase_.exchange(kGone) == kReturned) Run();

@@ -36,7 +36,6 @@ class EmbeddingCall final : public core::ResponseSink, private http1::HttpExchan
 
   // core::ResponseSink
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;
 
  private:

@@ -24,7 +24,6 @@ TextCall::TextCall(Submission& submission, TextOptions options, service::Service
       contract_(submission.contract),
       limits_(submission.limits),
       options_(std::move(options)),
-      is_decoupled_(submission.model->is_decoupled()),
       filter_(options_.stops) {}
 
 void TextCall::Submit(Submission submission, TextOptions options, const JsonValue& body,
@@ -74,14 +73,7 @@ void TextCall::Send(core::ResponsePtr response, bool is_final) {
   }
   // The end of this or of `response` may destroy the request and with it this object.
   core::RequestRef request;
-  if (is_final) {
-    request = cancellation_.Take();
-    if (response != nullptr) {
-      common::EndFlight(response->request().model, in_flight_);
-    } else if (request) {
-      common::EndFlight(request->model, in_flight_);
-    }
-  }
+  if (is_final) request = common::EndFlight(cancellation_, response.get(), in_flight_);
   if (exchange_ != nullptr && response != nullptr) Take(*response, is_final);
   if (!is_final) return;
   if (exchange_ != nullptr) Finish();
@@ -216,11 +208,6 @@ void TextCall::CancelRequest() {
 
 std::string TextCall::Headers() const {
   return fmt::format("x-request-id: {}\r\n", options_.head.id);
-}
-
-void TextCall::OnRequestReleased(core::Request& /*request*/) {
-  // A decoupled model may send responses after that.
-  if (!is_decoupled_) cancellation_.Close();
 }
 
 void TextCall::OnRequestGone() {

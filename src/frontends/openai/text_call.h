@@ -46,7 +46,6 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
 
   // core::ResponseSink
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;
 
  private:
@@ -74,7 +73,6 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
   const config::OpenAiContract contract_;
   const http::StreamLimits limits_;
   const TextOptions options_;
-  const bool is_decoupled_;
   std::shared_ptr<observe::Trace> trace_;
 
   TextFilter filter_;

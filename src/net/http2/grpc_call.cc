@@ -33,6 +33,8 @@ bool CompressMessage(GrpcMessage& message, net::Compression encoding) {
 }  // namespace
 
 void GrpcCall::Order(GrpcMessagePtr message, uint8_t kinds) {
+  // First of all: what the message refers to may have been the last that keeps this call.
+  Reference();
   if (kinds & GrpcOrder::kSend) {
     if (response_encoding_ != net::Compression::kIdentity) {
       message->order.is_compressed = CompressMessage(*message, response_encoding_);
@@ -41,7 +43,6 @@ void GrpcCall::Order(GrpcMessagePtr message, uint8_t kinds) {
   }
   message->order.kinds = kinds;
   message->order.stream = static_cast<GrpcStream*>(this);
-  Reference();
   host_->Submit(std::move(message));
 }
 
