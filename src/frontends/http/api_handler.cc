@@ -50,8 +50,7 @@ void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
       {.status = status, .content_type = "application/json", .headers = headers, .text = json});
 }
 
-void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed,
-                       const Dialect& dialect) {
+void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed, const Dialect& dialect) {
   std::string headers = "Allow: ";
   headers += allowed;
   headers += "\r\n";
