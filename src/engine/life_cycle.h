@@ -62,11 +62,10 @@ class LifeCycle {
   // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
   // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);
-  // Refuses requests for all versions of `ids` until Unload, if none of them has a pin or a
-  // sequence; otherwise returns false, without a change.
+  // Refuses requests for all versions of `ids` until Unload, if nothing uses or may still use one of
+  // them (pins, sequences, requests of ensembles); otherwise returns false, without a change.
   bool HoldIdle(const std::set<ModelId>& ids);
-  // Waits until the unloaded and replaced versions of `ids` are destroyed; returns false if
-  // `deadline` passes first.
+  // Waits until the unloaded and replaced versions of `ids` are destroyed; false after `deadline`.
   bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
   // Cancels the loads of models of that name that are in progress. They fail at the next
   // opportunity: between two instances, or two runs of a warm-up. Ready versions stay ready.
