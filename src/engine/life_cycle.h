@@ -62,8 +62,8 @@ class LifeCycle {
   // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
   // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);
-  // Refuses requests for all versions of `ids` until Unload, if nothing uses or may still use one of
-  // them (pins, sequences, requests of ensembles); otherwise returns false, without a change.
+  // Refuses requests for all versions of `ids` until Unload, if nothing uses or may still use one
+  // of them (pins, sequences, requests of ensembles); otherwise returns false, without a change.
   bool HoldIdle(const std::set<ModelId>& ids);
   // Waits until the unloaded and replaced versions of `ids` are destroyed; false after `deadline`.
   bool WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline);
