@@ -146,7 +146,10 @@ void MeasureGrpc() {
     parsed.Clear();
   });
   core::RequestPtr request = codecs.NewRequest();
-  Measure("grpc_answer", [&] { NEREID_CHECK(grpc::EncodeInferResponse(Echo(*request, 16)).ok()); });
+  Measure("grpc_answer", [&] {
+    core::ResponsePtr response = Echo(*request, 16);
+    NEREID_CHECK(grpc::EncodeInferResponse(response).ok());
+  });
 }
 
 // Measures from Enqueue to the last response of `batch` requests, in the reactor's own thread.
