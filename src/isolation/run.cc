@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
 #include "isolation/channel.h"
@@ -102,26 +103,7 @@ int RunProgram(char** arguments) {
                                     "': " + std::strerror(errno)));
 }
 
-// Replies to questions while the model executes.
-void AnswerQuestions(Channel& channel, ModelHost& host) {
-  Channel::Item question{};
-  for (;;) {
-    question = channel.NextQuestion(question.ticket);
-    if (question.kind == Work::kCancel) {
-      host.Cancel(question.size);
-      channel.Answer(question, Outcome::kOk, {});
-      continue;
-    }
-    const base::Status status = host.CheckReady();
-    if (status.ok()) {
-      channel.Answer(question, Outcome::kOk, {});
-    } else {
-      channel.Answer(question, Outcome::kError, Refusal(status));
-    }
-  }
-}
-
-// Does the server's work until it is told to finalize.
+// Does the server's work until it is told to finalize. Outlives the process's other threads.
 class Service {
  public:
   Service(Channel& channel, std::unique_ptr<ModelHost> host)
@@ -136,6 +118,10 @@ class Service {
                                result.ok() ? std::move(result.value()) : Refusal(result.status()));
     }
     channel_.LetGo(item.offset);
+    {
+      base::MutexLock lock(mutex_);
+      asked_ = nullptr;
+    }
     host_.reset();
     base::FlushLog();
     channel_.EndWork(item, Outcome::kOk, {});
@@ -159,14 +145,42 @@ class Service {
 
   base::Result<Message> Initialize(const std::string& arguments) {
     NEREID_RETURN_IF_ERROR(host_->Initialize(ReadTexts(arguments)));
-    new base::Thread("questions", [this] { AnswerQuestions(channel_, *host_); });
+    {
+      base::MutexLock lock(mutex_);
+      asked_ = host_.get();
+    }
+    new base::Thread("questions", [this] { AnswerQuestions(); });
     Message result;
     result.records.push_back(host_->can_check_ready() ? 'y' : 'n');
     return result;
   }
 
+  // Replies to questions while the model executes.
+  void AnswerQuestions() {
+    Channel::Item question{};
+    for (;;) {
+      question = channel_.NextQuestion(question.ticket);
+      const base::Status status = Answer(question);
+      if (status.ok()) {
+        channel_.Answer(question, Outcome::kOk, {});
+      } else {
+        channel_.Answer(question, Outcome::kError, Refusal(status));
+      }
+    }
+  }
+
+  base::Status Answer(const Channel::Item& question) {
+    base::MutexLock lock(mutex_);
+    if (asked_ == nullptr) return base::UnavailableError("the model is being unloaded");
+    if (question.kind != Work::kCancel) return asked_->CheckReady();
+    asked_->Cancel(question.size);
+    return base::OkStatus();
+  }
+
   Channel& channel_;
-  std::unique_ptr<ModelHost> host_;
+  std::unique_ptr<ModelHost> host_;  // of the thread that works
+  base::Mutex mutex_;
+  ModelHost* asked_ NEREID_GUARDED_BY(mutex_) = nullptr;  // null before and after it can be asked
 };
 
 }  // namespace
@@ -197,8 +211,9 @@ int RunIsolatedModel(int argc, char** argv, const std::function<TRITONSERVER_Ser
   }
   auto channel = Channel::Open(greeting.memory);
   if (!channel.ok()) return GiveUp(channel.status());
-  Service(**channel, std::make_unique<ModelHost>(std::move(greeting.texts), **channel, server()))
-      .Run();
+  Service service(**channel,
+                  std::make_unique<ModelHost>(std::move(greeting.texts), **channel, server()));
+  service.Run();
   // Threads that the backend left running must not see the end of objects.
   _exit(0);
 }

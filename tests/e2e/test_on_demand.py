@@ -281,7 +281,7 @@ def test_an_ensemble_is_loaded_with_its_parts(empty_repository, start_server, cl
     client = client_of(kind, server)
     np.testing.assert_array_equal(infer(client, "ensemble"), [0, 0])
     servers.wait_until(lambda: loaded(server) == set(), "both are unloaded")
-    assert metric(server, "unloads_total") == 1
+    servers.wait_until(lambda: metric(server, "unloads_total") == 1, "an unload to be counted")
     np.testing.assert_array_equal(infer(client, "ensemble"), [0, 0])
 
 

@@ -67,6 +67,9 @@ def is_sanitized():
 # Everything that waits for the server waits this much longer under a sanitizer.
 SLOWNESS = 6 if is_sanitized() else 1
 
+# What no test provokes: some models crash on purpose.
+SANITIZER_REPORT = re.compile(r"ThreadSanitizer: data race|AddressSanitizer: (heap|stack)-use-after|: runtime error: ")
+
 
 def free_ports(count):
     """Ports that nobody has, from below those that the system gives to clients: another process that connects
@@ -197,6 +200,9 @@ class Server:
             raise AssertionError(f"the server did not end after SIGTERM; its log:\n{self.tail()}")
         if check:
             assert status == 0, f"the server ended with exit status {status}; its log:\n{self.tail()}"
+            # Those of isolated models' processes have no other effect.
+            reports = [line for line in self.log.splitlines() if SANITIZER_REPORT.search(line)]
+            assert not reports, "\n".join(reports)
         return status
 
     def tail(self, lines=40):
