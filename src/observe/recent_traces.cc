@@ -53,8 +53,8 @@ void RecentTraceBuilder::Add(uint64_t id, std::string_view name, uint64_t ns) {
 RecentTrace RecentTraceBuilder::Take(uint64_t root_id, int64_t unix_ms) {
   trace_.id = root_id;
   trace_.unix_ms = unix_ms;
-  std::ranges::stable_sort(trace_.requests, {},
-                           [&](const TracedRequest& one) { return one.id != root_id; });
+  const auto root = std::ranges::find(trace_.requests, root_id, &TracedRequest::id);
+  if (root != trace_.requests.end()) std::rotate(trace_.requests.begin(), root, root + 1);
   count_ = 0;
   return std::exchange(trace_, {});
 }
