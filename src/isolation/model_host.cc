@@ -2,7 +2,10 @@
 #include "isolation/model_host.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <future>
+#include <memory>
 
 #include "base/log.h"
 #include "config/parse.h"
@@ -11,6 +14,9 @@
 
 namespace nereid::isolation {
 namespace {
+
+// How long requests that have ended may take to be released before the model is unloaded.
+constexpr std::chrono::seconds kLongestRelease{2};
 
 using backend_host::BackendModel;
 using backend_host::PluginInstance;
@@ -128,6 +134,14 @@ ModelHost::ModelHost(Texts greeting, Channel& channel, TRITONSERVER_Server& serv
 }
 
 ModelHost::~ModelHost() {
+  if (model_ != nullptr) {
+    // A thread of the backend may have responded, and not have released the request yet.
+    const auto drained = std::make_shared<std::promise<void>>();
+    model_->Close([drained] { drained->set_value(); });
+    if (drained->get_future().wait_for(kLongestRelease) == std::future_status::timeout) {
+      NEREID_LOG(kWarning, "the backend has not released all requests");
+    }
+  }
   instance_.reset();
   model_.reset();
   backend_model_.reset();
