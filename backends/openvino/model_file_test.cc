@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "openvino_backend/model_file.h"
 
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +21,8 @@ class OpenVinoModelFile : public testing::Test {
  protected:
   OpenVinoModelFile()
       : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+                (testing::UnitTest::GetInstance()->current_test_info()->name() +
+                 std::to_string(::getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

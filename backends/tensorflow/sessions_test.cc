@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow_backend/sessions.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,7 +43,8 @@ class TensorFlowSessions : public testing::Test {
  protected:
   TensorFlowSessions()
       : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+                (testing::UnitTest::GetInstance()->current_test_info()->name() +
+                 std::to_string(::getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     Write("a");
