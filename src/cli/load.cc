@@ -250,8 +250,7 @@ void AddLoad(Command& command) {
   command.Describe(
       "A model that is loaded already is loaded again if its files have changed. The command "
       "returns when the model is ready; with --repository, as soon as the wish is written. A "
-      "server "
-      "that is asked must run with --model-control-mode=explicit or ondemand.");
+      "server that is asked must run with --model-control-mode=explicit or ondemand.");
   command.Positional("MODEL", settings.model, "The model to load.").Names(Hint::kModel);
   command
       .Option("--config", "FILE", settings.config_file,

@@ -2,11 +2,11 @@
 #include "core/cancel_handle.h"
 
 #include <atomic>
-#include <latch>
+#include <utility>
 
 #include <gtest/gtest.h>
 
-#include "base/thread.h"
+#include "core/testing/cancel_race.h"
 
 namespace nereid::core {
 namespace {
@@ -105,19 +105,7 @@ TEST(CancelHandle, IsTakenByOneOfManyWhoEndTheRequestOrCancelIt) {
     call.closes = false;
     RequestPtr request = call.Start();
     RequestRef responding(*request);
-    std::latch start(3);
-    base::Thread client("client", [&] {
-      start.arrive_and_wait();
-      if (const RequestRef cancelled = call.cancellation.Take()) cancelled->Cancel();
-    });
-    base::Thread answers("answers", [&] {
-      start.arrive_and_wait();
-      responding.Reset();
-    });
-    start.arrive_and_wait();
-    request.reset();
-    client.Join();
-    answers.Join();
+    ReleaseWhileCancelled(std::move(request), call.cancellation, [&] { responding.Reset(); });
     ASSERT_EQ(1, call.gone) << "request " << i;
   }
 }
@@ -137,19 +125,8 @@ TEST(CancelHandle, LetsOneThreadCancelWhileOthersEndTheRequest) {
   for (int i = 0; i < kRequests; ++i) {
     Call call;
     RequestPtr request = call.Start();
-    std::latch start(3);
-    base::Thread client("client", [&] {
-      start.arrive_and_wait();
-      if (const RequestRef cancelled = call.cancellation.Take()) cancelled->Cancel();
-    });
-    base::Thread answers("answers", [&] {
-      start.arrive_and_wait();
-      call.cancellation.Close();
-    });
-    start.arrive_and_wait();
-    request.reset();
-    client.Join();
-    answers.Join();
+    ReleaseWhileCancelled(std::move(request), call.cancellation,
+                          [&] { call.cancellation.Close(); });
     ASSERT_EQ(1, call.gone) << "request " << i;
   }
 }

@@ -2,12 +2,12 @@
 #include "core/kept_response.h"
 
 #include <atomic>
-#include <latch>
+#include <utility>
 
 #include <gtest/gtest.h>
 
-#include "base/thread.h"
 #include "core/cancel_handle.h"
+#include "core/testing/cancel_race.h"
 
 namespace nereid::core {
 namespace {
@@ -91,19 +91,7 @@ TEST(KeptResponse, IsDroppedOnceByOneOfManyWhoEndTheRequestOrCancelIt) {
     RequestPtr request = call.Start();
     RequestRef factory(*request);
     call.Send(Response::Create(*request), false);
-    std::latch start(3);
-    base::Thread client("client", [&] {
-      start.arrive_and_wait();
-      if (const RequestRef cancelled = call.cancellation.Take()) cancelled->Cancel();
-    });
-    base::Thread backend("backend", [&] {
-      start.arrive_and_wait();
-      factory.Reset();
-    });
-    start.arrive_and_wait();
-    request.reset();
-    client.Join();
-    backend.Join();
+    ReleaseWhileCancelled(std::move(request), call.cancellation, [&] { factory.Reset(); });
     ASSERT_EQ(1, call.abandoned) << "request " << i;
     ASSERT_EQ(1, call.gone) << "request " << i;
   }

@@ -69,8 +69,8 @@ void Request::Unreference() {
 
 void Request::DropObservers() {
   if ((references_.load() & kKept) != 0) sink_->OnAbandoned();
-  // Its owner is kept with the request. Unless a thread has just taken the handle: then Take adds a
-  // reference, which will be the last.
+  // The request keeps the owner of the handle. If another thread has just taken the handle, that
+  // thread adds a reference, which will be the last.
   if ((references_.load() & kHandle) != 0) handle_->Close();
 }
 

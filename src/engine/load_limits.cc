@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "config/parse.h"
-#include "tensor/shape.h"
+#include "engine/warm_up.h"
 
 namespace nereid::engine {
 namespace {
@@ -38,10 +38,8 @@ uint64_t WarmUpBytes(const config::ModelWarmup::Input& input) {
   const bool has_file =
       std::holds_alternative<config::ModelWarmup::DataFile>(input.input_data_type);
   if (is_bytes && has_file) return 0;  // the file says
-  // An empty string consists of its four bytes of length. Without a size, the load fails for
-  // another reason.
-  return tensor::ByteSize(is_bytes ? tensor::DataType::kUint32 : input.data_type, input.dims)
-      .value_or(0);
+  // Without a size, the load fails for another reason.
+  return WarmUpByteSize(input).value_or(0);
 }
 
 // Returns how many bytes warming up takes at most: the data of all samples, which are made at once,

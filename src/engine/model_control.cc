@@ -401,7 +401,7 @@ void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
     }
     RunJobs(std::move(jobs));
   }
-  // They come back once their parts do, with the rules that they have.
+  // An ensemble keeps its rules, because it is loaded again once its parts are.
   life_cycle_.Unload(lost, LifeCycle::Rules::kKept);
 }
 

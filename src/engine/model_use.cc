@@ -42,7 +42,7 @@ std::set<std::string> ModelUse::Update(const ModelActivities& activities, Evicti
       if (found == activities.end()) continue;
       if (found->second.is_busy) busy.insert(name);
       if (policy.IsLoaded(part)) continue;
-      // It goes with the ensemble, so who uses it uses that.
+      // The part is unloaded with the ensemble, so a use of the part is one of the ensemble.
       fresh = std::max(fresh, uses[part]);
       is_busy |= found->second.is_busy;
     }

@@ -127,7 +127,7 @@ TEST_F(ModelUseTest, TakesTheUseOfAPartForThatOfTheEnsembleThatItGoesWith) {
 TEST_F(ModelUseTest, CountsAPartThatAnotherEnsembleKeeps) {
   Load("e");
   use_.Update({{"e", {.parts = {"p", "q"}}}, {"p", {}}, {"q", {}}}, policy_, At(1));
-  // It brings `r` alone.
+  // `f` finds `q` there and brings `r` alone.
   policy_.NoteLoaded("f", {5}, milliseconds(10), At(2));
   const ModelActivity other{.parts = {"q", "r"}};
   use_.Update({{"e", {.parts = {"p", "q"}}}, {"f", other}, {"p", {}}, {"q", {}}, {"r", {}}},

@@ -65,13 +65,16 @@ void FillRandom(std::byte* data, size_t size) {
 
 }  // namespace
 
+std::optional<size_t> WarmUpByteSize(const config::ModelWarmup::Input& input) {
+  const bool is_string = input.data_type == tensor::DataType::kBytes;
+  return tensor::ByteSize(is_string ? tensor::DataType::kUint32 : input.data_type, input.dims);
+}
+
 base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
                                               const config::ModelWarmup::Input& config,
                                               const std::string& model_folder) const {
   const bool is_string = config.data_type == tensor::DataType::kBytes;
-  // An empty string consists of its four bytes of length.
-  const auto size =
-      tensor::ByteSize(is_string ? tensor::DataType::kUint32 : config.data_type, config.dims);
+  const std::optional<size_t> size = WarmUpByteSize(config);
   if (!size) {
     return InvalidArgumentError(
         "warmup setting expects all variable-size dimensions are specified for input '" + name +

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "core/scheduler.h"
 
 namespace nereid::engine {
+
+// Returns how many bytes the data of an input has that is made without a file; nothing if a
+// dimension is variable. Text is empty then, and an empty string has the four bytes of its length.
+std::optional<size_t> WarmUpByteSize(const config::ModelWarmup::Input& input);
 
 // The samples of one version. Immutable; several threads may call Run for different instances.
 class WarmUp {

@@ -39,9 +39,9 @@ inline void EndFlight(core::ModelHandle& model, base::UnitGrant& grant) {
   grant.Reset();
 }
 
-// The same for the request of `handle`, which ends with `response`, or with nothing if that is
-// null. Closes the handle. Returns what keeps the request if there is no response, unless somebody
-// is cancelling it: dropping it may destroy the request and its sink.
+// Gives back the part of the request of `handle`, which ends with `response`, or without one if
+// that is null. Closes the handle. Returns what keeps the request if there is no response, unless
+// somebody is cancelling it: dropping it may destroy the request and its sink.
 inline core::RequestRef EndFlight(core::CancelHandle& handle, const core::Response* response,
                                   base::UnitGrant& grant) {
   core::RequestRef request;
