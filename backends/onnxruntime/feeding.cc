@@ -63,7 +63,7 @@ Result<const OrtValue*> Feeding::FillStrings(size_t i, const PlannedInput& input
 
 Result<const OrtValue*> Feeding::FillFixed(Batch& batch, size_t i, PlannedInput& input) {
   const Port& port = ports_.inputs[input.port];
-  if (session_.placement().gpu && gathering_.members().size() == 1) {
+  if (session_.placement().gpu && gathering_.members().size() == 1 && !input.is_passed_on) {
     NEREID_KIT_ASSIGN(const char* const on_gpu,
                       backend::GpuInput(gathering_.view(i, gathering_.members()[0]),
                                         session_.placement().device));

@@ -173,18 +173,38 @@ Error Instance::Run(const Plan& plan) {
   if (plan.outputs.empty() || batch_.live_count() == 0) {
     return {};
   }
-  // We must release whatever ONNX Runtime allocates, also when the run fails.
-  Error error =
-      FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
-                        input_values_.data(), input_values_.size(), plan.output_names.data(),
-                        plan.output_names.size(), output_values_.data()));
+  made_values_.clear();
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
-    OrtValue* value = output_values_[o];
-    if (value != nullptr && value != plan.outputs[o].kept.value.get() && !direct_[o]) {
+    if (plan.outputs[o].passed_on < 0) {
+      made_values_.push_back(output_values_[o]);
+    }
+  }
+  Error error;
+  if (!made_values_.empty()) {
+    error = FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
+                              input_values_.data(), input_values_.size(), plan.output_names.data(),
+                              plan.output_names.size(), made_values_.data()));
+  }
+  TakeOutputs(plan);
+  return error;
+}
+
+// What ONNX Runtime allocates must be released, also when the run fails.
+void Instance::TakeOutputs(const Plan& plan) {
+  size_t made = 0;
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    const PlannedOutput& output = plan.outputs[o];
+    if (output.passed_on >= 0) {
+      output_values_[o] =
+          const_cast<OrtValue*>(input_values_[static_cast<size_t>(output.passed_on)]);  // only read
+      continue;
+    }
+    OrtValue* const value = made_values_[made++];
+    output_values_[o] = value;
+    if (value != nullptr && value != output.kept.value.get() && !direct_[o]) {
       owned_values_.emplace_back(value);
     }
   }
-  return error;
 }
 
 Error Instance::RunAgain(Plan& plan) {

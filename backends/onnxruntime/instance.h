@@ -46,6 +46,8 @@ class Instance {
   backend::Error ServePlan(Plan& plan);
   // Runs the session on input_values_ into output_values_.
   backend::Error Run(const Plan& plan);
+  // Puts made_values_ and passed-on inputs in output_values_.
+  void TakeOutputs(const Plan& plan);
   // Sets output_values_ to memory that is ready for outputs; ONNX Runtime allocates the others.
   void PrepareOutputs(Plan& plan);
   // Uses the buffer of the only member's response as memory for a large output, if possible.
@@ -75,6 +77,7 @@ class Instance {
   PlanCache plans_;
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
+  std::vector<OrtValue*> made_values_;  // those of output_values_ that operators make
   bool brings_outputs_ = false;  // whether any of output_values_ was prepared
   std::vector<bool> direct_;     // outputs whose memory is that of the response
   std::vector<Owned<OrtValue>>

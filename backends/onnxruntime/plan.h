@@ -91,12 +91,15 @@ struct PlannedInput {
       -1;  // its position in Ports if it is computed from the batch instead of read from requests
   std::vector<int64_t> shape;  // of the whole batch
   uint64_t byte_size = 0;      // of the whole batch; 0 for strings
+  bool is_passed_on = false;   // whether it is an output as well, which takes its value from here
   KeptTensor kept;
 };
 
 // One output of one execution, as far as it is known in advance.
 struct PlannedOutput {
   size_t port = 0;
+  // The position in Plan::inputs of the input that it is, unchanged; -1 if operators make it.
+  int passed_on = -1;
   // The shape of an earlier output for these input shapes; only for outputs of fixed shape.
   bool shape_known = false;
   std::vector<int64_t> shape;
@@ -110,7 +113,7 @@ struct Plan {
   std::vector<PlannedInput> inputs;
   std::vector<PlannedOutput> outputs;
   std::vector<const char*> input_names;
-  std::vector<const char*> output_names;
+  std::vector<const char*> output_names;  // of the outputs that operators make
   // Set when an output's shape turned out to vary: from then on ONNX Runtime allocates all outputs.
   bool outputs_vary = false;
 

@@ -104,11 +104,27 @@ Result<std::unique_ptr<Plan>> PlanMaker::NewPlan() const {
   }
   for (size_t o = 0; o < ports_.outputs.size(); ++o) {
     if (key_[o] != 0) {
-      plan->output_names.push_back(ports_.outputs[o].info.name.c_str());
-      plan->outputs.push_back({.port = o, .shape = {}, .kept = {}});
+      AddOutput(o, *plan);
     }
   }
   return plan;
+}
+
+// ONNX Runtime is not asked for an input that is also an output: it leaves memory that was prepared
+// for one as it is, and on a GPU it reads the input's memory there before the input has arrived.
+void PlanMaker::AddOutput(size_t o, Plan& plan) const {
+  const std::string& name = ports_.outputs[o].info.name;
+  PlannedOutput output{.port = o, .shape = {}, .kept = {}};
+  const auto same = std::find_if(
+      plan.inputs.begin(), plan.inputs.end(),
+      [&](const PlannedInput& input) { return ports_.inputs[input.port].info.name == name; });
+  if (same == plan.inputs.end()) {
+    plan.output_names.push_back(name.c_str());
+  } else {
+    output.passed_on = static_cast<int>(same - plan.inputs.begin());
+    same->is_passed_on = true;
+  }
+  plan.outputs.push_back(std::move(output));
 }
 
 }  // namespace nereid::onnxruntime

@@ -27,6 +27,8 @@ class PlanMaker {
 
  private:
   backend::Result<PlannedInput> PlanInput(size_t i) const;
+  // Adds an output to a plan that has all inputs.
+  void AddOutput(size_t o, Plan& plan) const;
 
   const Ports& ports_;
   const Gathering& gathering_;
