@@ -220,6 +220,8 @@ std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_fold
   return std::nullopt;
 }
 
+bool IsCpuByDefault(const ModelConfig& config) { return config.platform == kAoti.platform; }
+
 std::string_view AcceleratorBackend(const ModelConfig& config) {
   const bool has_accelerators = config.optimization && config.optimization->execution_accelerators;
   if (config.backend != kOnnx.backend || !config.runtime.empty() || !has_accelerators) return {};

@@ -9,6 +9,9 @@
 
 #include <map>
 #include <string>
+#include <vector>
+
+#include "backend_kit/mutex.h"
 
 namespace nereid::pytorch {
 namespace {
@@ -24,6 +27,59 @@ bool OpenLibrary() {
   const std::string beside = path.substr(0, path.rfind('/') + 1) + "libtorch_cuda.so";
   return ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
+
+// Streams that no thread uses. For each stream that was ever used, PyTorch keeps the workspaces of
+// its libraries (32 MiB on a large GPU), so a thread that ends leaves its streams to the next one.
+// Thread-safe.
+class SpareStreams {
+ public:
+  // Of the process. Never destroyed, because threads end late.
+  static SpareStreams& Get() {
+    static auto* const all = new SpareStreams();
+    return *all;
+  }
+
+  c10::Stream Take(c10::Device device) {
+    const backend::MutexLock lock(mutex_);
+    std::vector<c10::Stream>& spare = streams_[device.index()];
+    if (spare.empty()) {
+      return c10::impl::VirtualGuardImpl(c10::kCUDA).getStreamFromGlobalPool(device);
+    }
+    const c10::Stream stream = spare.back();
+    spare.pop_back();
+    return stream;
+  }
+
+  void GiveBack(c10::Stream stream) {
+    const backend::MutexLock lock(mutex_);
+    streams_[stream.device_index()].push_back(stream);
+  }
+
+ private:
+  backend::Mutex mutex_;
+  std::map<c10::DeviceIndex, std::vector<c10::Stream>> streams_ NEREID_KIT_GUARDED_BY(mutex_);
+};
+
+// The streams of one thread, one for each GPU that it has used. Confined to it.
+class ThreadStreams {
+ public:
+  ~ThreadStreams() {
+    for (const auto& [index, stream] : streams_) {
+      SpareStreams::Get().GiveBack(stream);
+    }
+  }
+
+  c10::Stream On(c10::Device device) {
+    auto found = streams_.find(device.index());
+    if (found == streams_.end()) {
+      found = streams_.emplace(device.index(), SpareStreams::Get().Take(device)).first;
+    }
+    return found->second;
+  }
+
+ private:
+  std::map<c10::DeviceIndex, c10::Stream> streams_;
+};
 
 }  // namespace
 
@@ -52,15 +108,10 @@ OnGpu::OnGpu(const Device& device) {
     return;
   }
   // Instances have threads of their own.
-  static thread_local std::map<int32_t, c10::Stream> streams;
+  static thread_local ThreadStreams streams;
   const c10::Device wanted = *ToTorch(device);
   device_.emplace(wanted);
-  auto found = streams.find(device.index);
-  if (found == streams.end()) {
-    const c10::impl::VirtualGuardImpl guard(c10::kCUDA);
-    found = streams.emplace(device.index, guard.getStreamFromGlobalPool(wanted)).first;
-  }
-  stream_.emplace(found->second);
+  stream_.emplace(streams.On(wanted));
 }
 
 void OnGpu::Wait() const {

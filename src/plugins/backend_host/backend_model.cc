@@ -43,7 +43,7 @@ base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
     gpus.built_with_gpus = found->driver() != nullptr;
   }
   std::vector<InstanceGroup> preferred = library.attributes().preferred_groups;
-  if (library.is_cpu_by_default()) {
+  if (library.is_cpu_by_default() || config::IsCpuByDefault(config)) {
     if (preferred.empty()) preferred.push_back({.kind = InstanceGroup::Kind::kCpu, .count = 0});
     for (InstanceGroup& group : config.instance_group) {
       const bool is_open = group.kind == InstanceGroup::Kind::kAuto && group.gpus.empty();

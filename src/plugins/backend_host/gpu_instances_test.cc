@@ -90,9 +90,10 @@ class GpuInstancesTest : public testing::Test {
         server_);
   }
 
-  base::Status Start(std::vector<InstanceGroup> groups) {
+  base::Status Start(std::vector<InstanceGroup> groups, std::string platform = "") {
     config::ModelConfig config;
     config.name = "model";
+    config.platform = std::move(platform);
     config.backend = "gpu_copy";
     config.instance_group = std::move(groups);
     config.input.push_back({.name = "INPUT", .data_type = tensor::DataType::kUint8, .dims = {-1}});
@@ -169,6 +170,16 @@ TEST_F(GpuInstancesTest, AreOnEachGpuWithoutAGroup) {
   EXPECT_THAT(model_->config().instance_group[0].gpus, ElementsAre(0, 1));
   EXPECT_EQ(instances_.size(), 2u);
   EXPECT_TRUE(model_->uses_gpu_memory());
+}
+
+TEST_F(GpuInstancesTest, AreOnTheCpuIfTheModelIsForIt) {
+  ASSERT_TRUE(Start({}, "torch_aoti").ok());
+  EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kCpu);
+  ASSERT_TRUE(Start({{.count = 2}}, "torch_aoti").ok());
+  EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kCpu);
+  EXPECT_EQ(instances_.size(), 3u);
+  ASSERT_TRUE(Start({{.kind = Kind::kGpu, .gpus = {1}}}, "torch_aoti").ok());
+  EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kGpu);
 }
 
 TEST_F(GpuInstancesTest, AreOnTheCpuIfTheGpusAreNotThere) {
