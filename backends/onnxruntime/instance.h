@@ -78,8 +78,8 @@ class Instance {
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
   std::vector<OrtValue*> made_values_;  // those of output_values_ that operators make
-  bool brings_outputs_ = false;  // whether any of output_values_ was prepared
-  std::vector<bool> direct_;     // outputs whose memory is that of the response
+  bool brings_outputs_ = false;         // whether any of output_values_ was prepared
+  std::vector<bool> direct_;            // outputs whose memory is that of the response
   std::vector<Owned<OrtValue>>
       owned_values_;  // those of output_values_ that were made for this execution
   std::vector<int64_t> shape_;
