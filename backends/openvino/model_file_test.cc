@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "openvino_backend/model_file.h"
 
-#include <unistd.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "backend_kit/testing/test_folder.h"
 #include "openvino_backend/program.h"
 
 namespace nereid::openvino {
@@ -19,15 +18,6 @@ using testing::HasSubstr;
 // Writes files into a folder of its own.
 class OpenVinoModelFile : public testing::Test {
  protected:
-  OpenVinoModelFile()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                (testing::UnitTest::GetInstance()->current_test_info()->name() +
-                 std::to_string(::getpid()))) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~OpenVinoModelFile() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& content) {
     const auto path = folder_ / name;
     std::filesystem::create_directories(path.parent_path());
@@ -39,7 +29,8 @@ class OpenVinoModelFile : public testing::Test {
     return format.ok() ? std::string("accepted") : std::string(format.TakeError().message());
   }
 
-  const std::filesystem::path folder_;
+  const backend::TestFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
 };
 
 // A protobuf field with bytes.

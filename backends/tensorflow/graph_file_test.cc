@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow_backend/graph_file.h"
 
-#include <unistd.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "backend_kit/testing/test_folder.h"
 
 namespace nereid::tensorflow {
 namespace {
@@ -72,15 +72,6 @@ std::string Variable(const std::string& operation, int type, const std::vector<i
 // Writes files into a folder of its own.
 class TensorFlowFile : public testing::Test {
  protected:
-  TensorFlowFile()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                (testing::UnitTest::GetInstance()->current_test_info()->name() +
-                 std::to_string(::getpid()))) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~TensorFlowFile() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
     return (folder_ / name).string();
@@ -94,7 +85,8 @@ class TensorFlowFile : public testing::Test {
     return ReadSavedModel(folder_.string());
   }
 
-  const std::filesystem::path folder_;
+  const backend::TestFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
 };
 
 TEST_F(TensorFlowFile, HasPlaceholdersAndNodes) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow_backend/sessions.h"
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "backend_kit/testing/test_folder.h"
 
 namespace nereid::tensorflow {
 namespace {
@@ -41,17 +41,11 @@ class FakeRuntime : public Runtime {
 
 class TensorFlowSessions : public testing::Test {
  protected:
-  TensorFlowSessions()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                (testing::UnitTest::GetInstance()->current_test_info()->name() +
-                 std::to_string(::getpid()))) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+  TensorFlowSessions() {
     Write("a");
     spec_ = {
         .is_graph_def = true, .path = folder_ / "model", .tags = {}, .config = "", .init_ops = {}};
   }
-  ~TensorFlowSessions() override { std::filesystem::remove_all(folder_); }
 
   void Write(const std::string& content) {
     std::filesystem::remove(folder_ / "model");
@@ -62,7 +56,8 @@ class TensorFlowSessions : public testing::Test {
     return session.ok() ? session.value() : nullptr;
   }
 
-  const std::filesystem::path folder_;
+  const backend::TestFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
   SessionSpec spec_;
   FakeRuntime runtime_;
   Sessions sessions_;

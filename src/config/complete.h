@@ -41,8 +41,8 @@ std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_fold
 // whose only execution accelerator on the CPU is "openvino"; empty for all others.
 std::string_view AcceleratorBackend(const ModelConfig& config);
 
-// Whether the model's files run on the CPU alone, whatever its backend can do elsewhere: packages
-// of AOTInductor contain code for one kind of device, and those for GPUs are not served.
+// Whether KIND_AUTO is KIND_CPU for the model, whatever its backend can do elsewhere: packages of
+// AOTInductor contain code for one kind of device, and those for GPUs are not served.
 bool IsCpuByDefault(const ModelConfig& config);
 
 // Fills the server's defaults: version policy, preferred batch sizes, sequence idle time, pinned

@@ -2,7 +2,6 @@
 """The Caffe2 backend: every operator in its variants and whole networks, against what Caffe2 itself computed
 (tests/data/caffe2); batches, ragged batches, sequences, completed configurations, the digits."""
 
-import csv
 import shutil
 
 import numpy as np
@@ -224,8 +223,7 @@ def test_inputs_that_do_not_fit_are_refused(client, model, tensors, text):
 
 @pytest.mark.parametrize("rows", [1, 5])
 def test_digits_are_those_of_onnx(client, rows):
-    with open(models.ROOT / "examples" / "clients" / "digits.csv") as file:
-        images = np.array([row[1:65] for row in list(csv.reader(file))[1:]], np.float32)
+    images = models.digit_images()
     first, second = (infer(client, model, {"pixels": images[:rows]}) for model in ("digits", "digits_netdef"))
     np.testing.assert_array_equal(second["label"], first["label"])
     np.testing.assert_allclose(second["probabilities"], first["probabilities"], atol=1e-4)

@@ -3,15 +3,11 @@
 NEREID_TEST_CUDA=real says that there is a GPU, with libraries of the frameworks that can use it."""
 
 import concurrent.futures
-import csv
-import ctypes
-import json
 import shutil
-import urllib.request
 
 import numpy as np
 import pytest
-from harness import clients, cuda, models
+from harness import clients, cuda, models, wire
 from harness import server as servers
 from harness.shared_memory import both, connected, shared_input, shared_output
 
@@ -45,8 +41,7 @@ def backend(request):
 
 @pytest.fixture(scope="module")
 def images():
-    with open(models.ROOT / "examples" / "clients" / "digits.csv", encoding="utf-8") as file:
-        return np.array([row[1:65] for row in list(csv.reader(file))[1:]], np.float32)
+    return models.digit_images()
 
 
 @pytest.fixture
@@ -58,38 +53,11 @@ def serve(start_server, tmp_path):
         gpu = GPU + EXACT if backend == "onnxruntime" else GPU
         for name, group in (("gpu", gpu), ("cpu", CPU), ("auto", "")):
             shutil.copytree(FOLDERS[backend], repository / name)
-            config = repository / name / "config.pbtxt"
-            lines = [line for line in config.read_text().splitlines() if not line.startswith("name:")]
-            config.write_text("\n".join([*lines, group]))
+            with open(repository / name / "config.pbtxt", "a", encoding="utf-8") as config:
+                config.write(group)
         return start_server(repository, args=list(args))
 
     return start
-
-
-def ask(server, path, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(f"http://{server.http}{path}", data)) as reply:
-        text = reply.read()
-    return json.loads(text) if text else {}
-
-
-def reasons(server):
-    """Why models are not ready."""
-    return [entry.get("reason") for entry in ask(server, "/v2/repository/index", {})]
-
-
-def free_bytes():
-    """Free memory of the GPU, by the driver."""
-    driver = ctypes.CDLL(cuda.library())
-    context, popped = ctypes.c_void_p(), ctypes.c_void_p()
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    assert driver.cuInit(0) == 0
-    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-    assert driver.cuCtxPushCurrent_v2(context) == 0
-    assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
-    driver.cuCtxPopCurrent_v2(ctypes.byref(popped))
-    driver.cuDevicePrimaryCtxRelease_v2(0)
-    return free.value
 
 
 def scores(client, model, batch, output="probabilities"):
@@ -98,8 +66,8 @@ def scores(client, model, batch, output="probabilities"):
 
 def test_the_gpu_is_used_and_answers_as_the_cpu_does(backend, serve, images):
     server = serve(backend)
-    groups = {name: ask(server, f"/v2/models/{name}/config")["instance_group"] for name in ("gpu", "cpu", "auto")}
-    assert [groups[name][0]["kind"] for name in groups] == ["KIND_GPU", "KIND_CPU", "KIND_GPU"]
+    configs = [wire.request(server, "GET", f"/v2/models/{name}/config").json() for name in ("gpu", "cpu", "auto")]
+    assert [config["instance_group"][0]["kind"] for config in configs] == ["KIND_GPU", "KIND_CPU", "KIND_GPU"]
     for kind in ("http", "grpc"):
         with connected(kind, server) as client:
             expected = scores(client, "cpu", images[:50])
@@ -108,7 +76,7 @@ def test_the_gpu_is_used_and_answers_as_the_cpu_does(backend, serve, images):
                     for first in range(0, 50 - rows + 1, rows):
                         found = scores(client, model, images[first : first + rows])
                         np.testing.assert_allclose(found, expected[first : first + rows], atol=tolerance)
-    (stats,) = ask(server, "/v2/models/gpu/stats")["model_stats"]
+    (stats,) = wire.request(server, "GET", "/v2/models/gpu/stats").json()["model_stats"]
     used = {(entry["type"], int(entry.get("id", 0))): int(entry["byte_size"]) for entry in stats["memory_usage"]}
     assert used.get(("GPU", 0), 0) > 0, used
 
@@ -161,14 +129,20 @@ def test_tensors_stay_on_the_gpu(kind, args, backend, serve, images):
 
 def test_loads_give_the_memory_of_the_gpu_back(backend, serve, images):
     server = serve(backend, ["--model-control-mode=explicit", "--load-model=cpu"])
-    free = []
+    free, probe = [], cuda.Memory(1)
+
+    def is_unloaded():
+        index = wire.request(server, "POST", "/v2/repository/index").json()
+        return "unloaded" in [entry.get("reason") for entry in index]
+
     with connected("http", server) as client:
         expected = scores(client, "cpu", images[:4])
         for _ in range(30):
             client.load_model("gpu")
             np.testing.assert_allclose(scores(client, "gpu", images[:4]), expected, atol=TOLERANCE)
             client.unload_model("gpu")
-            servers.wait_until(lambda: "unloaded" in reasons(server), "the model unloaded")
-            free.append(free_bytes())
+            servers.wait_until(is_unloaded, "the model unloaded")
+            free.append(probe.free_bytes())
+    probe.close()
     print(f"{backend}: free MiB of the GPU after loads {[n >> 20 for n in free]}")
     assert max(free[10:20]) - min(free[20:]) < 64 << 20

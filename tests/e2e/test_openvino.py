@@ -3,7 +3,6 @@
 states, formats of other frameworks."""
 
 import concurrent.futures
-import csv
 import shutil
 
 import numpy as np
@@ -328,8 +327,7 @@ def test_models_of_tensorflow_are_served(client, model, rows):
 def test_digits_are_those_of_onnx_runtime(server, client, rows):
     metadata = client.as_json("get_model_metadata", "digits")
     tensor = metadata["inputs"][0]
-    with open(models.ROOT / "examples" / "clients" / "digits.csv") as file:
-        images = np.array([row[1:65] for row in list(csv.reader(file))[1:]], np.float32)
+    images = models.digit_images()
     inputs = {tensor["name"]: images[:rows]}
     first, second = (infer(client, model, inputs, "FP32") for model in ("digits", "digits_openvino"))
     for name, expected in first.items():

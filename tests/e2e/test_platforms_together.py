@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same classifier in the formats of all frameworks, in one server at once: scikit-learn says what it answers."""
 
-import csv
 import shutil
 
 import numpy as np
@@ -47,8 +46,7 @@ def classifier():
 
 @pytest.fixture(scope="module")
 def images():
-    with open(models.ROOT / "examples" / "clients" / "digits.csv", encoding="utf-8") as file:
-        return np.array([row[1:65] for row in list(csv.reader(file))[1:]], np.float32)
+    return models.digit_images()
 
 
 @pytest.fixture(scope="module")

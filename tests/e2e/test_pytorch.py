@@ -329,8 +329,7 @@ def test_states_are_kept_for_each_sequence(client):
 def test_digits_come_out_as_from_the_onnx_model(client, rows):
     if not servers.has_backend("onnxruntime"):
         pytest.skip("the build has no ONNX Runtime backend")
-    table = np.loadtxt(models.ROOT / "examples/clients/digits.csv", np.float32, delimiter=",", skiprows=1)
-    pixels = table[:rows, 1:]
+    pixels = models.digit_images()[:rows]
     expected = infer(client, "digits", {"pixels": pixels})
     received = infer(client, "digits_torchscript", {"pixels": pixels})
     np.testing.assert_array_equal(received["label"], expected["label"])

@@ -165,8 +165,7 @@ def digits(client, model, pixels, name, outputs):
 def test_digits_come_out_as_from_the_onnx_model(client, rows):
     if not servers.has_backend("onnxruntime"):
         pytest.skip("the build has no ONNX Runtime backend")
-    table = np.loadtxt(models.ROOT / "examples/clients/digits.csv", np.float32, delimiter=",", skiprows=1)
-    pixels = table[:rows, 1:]
+    pixels = models.digit_images()[:rows]
     pixels = np.resize(pixels, (rows, 64))
     label, scores = digits(client, "digits_aoti", pixels, "INPUT__0", ["OUTPUT__0", "OUTPUT__1"])
     wanted_label, wanted_scores = digits(client, "digits", pixels, "pixels", ["label", "probabilities"])
@@ -175,7 +174,7 @@ def test_digits_come_out_as_from_the_onnx_model(client, rows):
 
 
 def test_requests_of_a_batch_get_their_own_rows(server):
-    table = np.loadtxt(models.ROOT / "examples/clients/digits.csv", np.float32, delimiter=",", skiprows=1)[:, 1:]
+    table = models.digit_images()
 
     def one(number):
         client = clients.Client("grpc", server)

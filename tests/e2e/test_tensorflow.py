@@ -3,7 +3,6 @@
 signatures, sessions that are shared, states."""
 
 import concurrent.futures
-import csv
 import shutil
 
 import numpy as np
@@ -489,8 +488,7 @@ def test_requests_of_different_lengths_share_a_ragged_batch(client):
 @pytest.mark.parametrize("rows", [1, 5])
 def test_digits_are_those_of_onnx_runtime(client, model, rows):
     tensor = client.as_json("get_model_metadata", "digits")["inputs"][0]
-    with open(models.ROOT / "examples" / "clients" / "digits.csv") as file:
-        images = np.array([row[1:65] for row in list(csv.reader(file))[1:]], np.float32)
+    images = models.digit_images()
     inputs = {tensor["name"]: images[:rows]}
     first, second = (infer(client, name, inputs) for name in ("digits", model))
     assert sorted(first) == sorted(second)

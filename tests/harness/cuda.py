@@ -140,6 +140,12 @@ class Memory:
         self._copy(ctypes.addressof(buffer), self._address.value + offset, size)
         return buffer.raw
 
+    def free_bytes(self):
+        """How much memory of the GPU nobody has."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._in_context("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
     def handle(self):
         """The handle, as clients of both protocols take it."""
         raw = ctypes.create_string_buffer(64)

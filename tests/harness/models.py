@@ -84,6 +84,12 @@ def copy_example(repository, name):
     shutil.copytree(EXAMPLES / name, pathlib.Path(repository) / name)
 
 
+def digit_images():
+    """The images of the digits example, a row of 64 gray levels each."""
+    table = np.loadtxt(ROOT / "examples" / "clients" / "digits.csv", np.float32, delimiter=",", skiprows=1)
+    return np.ascontiguousarray(table[:, 1:])
+
+
 def onnx_model(nodes, inputs, outputs, initializers=()):
     """A model from (name, ONNX type, shape) triples."""
 

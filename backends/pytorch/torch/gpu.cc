@@ -33,7 +33,7 @@ bool OpenLibrary() {
 // Thread-safe.
 class SpareStreams {
  public:
-  // Of the process. Never destroyed, because threads end late.
+  // Returns the spare streams of the process, which are never destroyed, because threads end late.
   static SpareStreams& Get() {
     static auto* const all = new SpareStreams();
     return *all;
