@@ -71,9 +71,9 @@ std::vector<int64_t> Pads(const Scope& s) {
 }
 
 bool AreWithin(const std::vector<int64_t>& values, int64_t least) {
-  constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr int64_t kMax = int64_t{1} << 30;
   return std::all_of(values.begin(), values.end(),
-                     [least](int64_t value) { return value >= least && value <= kMost; });
+                     [least](int64_t value) { return value >= least && value <= kMax; });
 }
 
 // Reads the window for a tensor with `space` dimensions besides the batch and the channels.

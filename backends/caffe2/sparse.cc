@@ -135,8 +135,8 @@ Error Decode(Scope& s) {
   if (is_beam) {
     const int64_t width = s.Int("beam_width", 10);
     const int64_t candidates = s.Int("num_candidates", 1);
-    constexpr int64_t kMost = 1 << 20;
-    if (width < 1 || candidates < 1 || width > kMost || candidates > width) {
+    constexpr int64_t kMax = 1 << 20;
+    if (width < 1 || candidates < 1 || width > kMax || candidates > width) {
       return s.Refuse("has beam_width ", width, " and num_candidates ", candidates);
     }
     attributes = {{"beam_width", width},

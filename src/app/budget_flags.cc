@@ -8,7 +8,7 @@
 namespace nereid::app {
 namespace {
 
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 #define BUDGET(name) +[](Options& o) -> auto& { return o.engine.budgets.name; }
 #define LIMIT(name) +[](Options& o) -> auto& { return o.limits.name; }
@@ -34,14 +34,14 @@ constexpr Flag kFlags[] = {
     {"max-request-memory", kInteger,
      "Bytes that requests may take which arrive or are in use; what has arrived counts, not what "
      "was announced. 0: a quarter of the memory (0).",
-     SetInteger<BUDGET(request_bytes), 0, kLargest>},
+     SetInteger<BUDGET(request_bytes), 0, kMax>},
     {"max-unsent-memory", kInteger,
      "Bytes of responses that may wait for clients that do not read; 0: an eighth of the memory "
      "(0).",
-     SetInteger<BUDGET(unsent_bytes), 0, kLargest>},
+     SetInteger<BUDGET(unsent_bytes), 0, kMax>},
     {"max-stream-backlog", kInteger,
      "Bytes of responses of one stream that may wait until its client reads them (67108864).",
-     SetInteger<LIMIT(stream_backlog_bytes), 1, kLargest>},
+     SetInteger<LIMIT(stream_backlog_bytes), 1, kMax>},
     {"min-read-rate", kInteger,
      "Bytes a second that a client must at least read of a response over HTTP, checked every 30 s; "
      "0: none (240).",
@@ -60,7 +60,7 @@ constexpr Flag kFlags[] = {
      SetInteger<BUDGET(control_frames_per_second), 1, 1'000'000>},
     {"max-load-memory", kInteger,
      "Bytes of files that load requests in progress may bring; 0: a quarter of the memory (0).",
-     SetInteger<BUDGET(load_bytes), 0, kLargest>},
+     SetInteger<BUDGET(load_bytes), 0, kMax>},
     {"max-load-instances", kInteger,
      "Instances that the configuration in a load request may ask for (128).",
      SetInteger<BUDGET(load_instances), 1, kIntMax>},

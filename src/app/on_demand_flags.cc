@@ -12,7 +12,7 @@
 namespace nereid::app {
 namespace {
 
-constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max();
 
 #define ON_DEMAND(name) +[](Options& o) -> auto& { return o.engine.on_demand.name; }
 
@@ -26,10 +26,10 @@ base::Status AddPinnedModel(std::string_view value, Options& options) {
 constexpr Flag kOnDemandFlags[] = {
     {"model-memory-budget", kInteger,
      "Bytes of main memory that models on demand may take together; 0: unlimited (0).",
-     SetInteger<ON_DEMAND(memory_budget), 0, kMostBytes>},
+     SetInteger<ON_DEMAND(memory_budget), 0, kMaxBytes>},
     {"model-gpu-memory-budget", kInteger,
      "Bytes of each GPU's memory that models on demand may take together; 0: unlimited (0).",
-     SetInteger<ON_DEMAND(gpu_memory_budget), 0, kMostBytes>},
+     SetInteger<ON_DEMAND(gpu_memory_budget), 0, kMaxBytes>},
     {"pin-model", kString,
      "Model on demand to load at the start and never unload. May be given several times.",
      AddPinnedModel},

@@ -35,9 +35,9 @@ namespace {
 using buffer_internal::Header;
 
 constexpr uint32_t kUnpooled = UINT32_MAX >> 1;
-constexpr size_t kSmallest = 4096;
-constexpr size_t kLargest = size_t{64} << 20;
-constexpr size_t kSmallestLog2 = 12;
+constexpr size_t kMinSize = 4096;
+constexpr size_t kMaxSize = size_t{64} << 20;
+constexpr size_t kMinSizeLog2 = 12;
 constexpr uint32_t kClasses = 4 * 14 + 1;       // 4 KiB * 2^14 = 64 MiB
 constexpr uint32_t kCachedClasses = 4 * 4 + 2;  // up to 64 KiB and a little more
 constexpr size_t kCachePerClass = 32;
@@ -66,21 +66,21 @@ struct OwnHeader final : Header {
 static_assert(sizeof(OwnHeader) == sizeof(Header));
 
 size_t ClassBytes(uint32_t size_class) {
-  const size_t base = kSmallest << (size_class / 4);
+  const size_t base = kMinSize << (size_class / 4);
   const size_t bytes = base + base / 4 * (size_class % 4);
   return bytes > kRoomAbove ? bytes + kHeadRoom : bytes - kBufferOverhead;
 }
 
 uint32_t ClassFor(size_t size) {
-  if (size <= kSmallest - kBufferOverhead) return 0;
+  if (size <= kMinSize - kBufferOverhead) return 0;
   size = size <= kRoomAbove - kBufferOverhead
              ? size + kBufferOverhead
              : std::max(size, kRoomAbove + kHeadRoom + 1) - kHeadRoom;
-  if (size > kLargest) return kUnpooled;
+  if (size > kMaxSize) return kUnpooled;
   const size_t log2 = std::bit_width(size - 1) - 1;  // largest power of two below `size`
   const size_t base = size_t{1} << log2;
   const size_t quarter = (size - base + base / 4 - 1) / (base / 4);
-  return static_cast<uint32_t>((log2 - kSmallestLog2) * 4 + quarter);
+  return static_cast<uint32_t>((log2 - kMinSizeLog2) * 4 + quarter);
 }
 
 constexpr size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }

@@ -109,8 +109,9 @@ CodePoint DecodeUtf8(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {};
     value = value << 6 | (byte(i) & 0x3Fu);
   }
-  constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kLeast[length] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return {};
+  constexpr std::array<uint32_t, 5> kMinValues = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < kMinValues[length] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
+    return {};
   return {value, length};
 }
 

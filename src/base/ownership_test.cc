@@ -112,11 +112,11 @@ TEST(Thread, CanBeJoinedTwice) {
 }
 
 TEST(CheckedArithmetic, HasNoResultThatDoesNotFit) {
-  constexpr size_t kMost = std::numeric_limits<size_t>::max();
-  EXPECT_EQ(CheckedAdd<size_t>(kMost - 1, 1), kMost);
-  EXPECT_EQ(CheckedAdd<size_t>(kMost, 1), std::nullopt);
-  EXPECT_EQ(CheckedMul<size_t>(kMost / 2, 2), kMost - 1);
-  EXPECT_EQ(CheckedMul<size_t>(kMost / 2 + 1, 2), std::nullopt);
+  constexpr size_t kMax = std::numeric_limits<size_t>::max();
+  EXPECT_EQ(CheckedAdd<size_t>(kMax - 1, 1), kMax);
+  EXPECT_EQ(CheckedAdd<size_t>(kMax, 1), std::nullopt);
+  EXPECT_EQ(CheckedMul<size_t>(kMax / 2, 2), kMax - 1);
+  EXPECT_EQ(CheckedMul<size_t>(kMax / 2 + 1, 2), std::nullopt);
   EXPECT_EQ(CheckedMul<int64_t>(std::numeric_limits<int64_t>::min(), -1), std::nullopt);
   EXPECT_EQ(CheckedAdd<int32_t>(-1, std::numeric_limits<int32_t>::min()), std::nullopt);
 }

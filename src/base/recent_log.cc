@@ -9,7 +9,7 @@ namespace nereid::base {
 void RecentLog::Add(LogLevel level, std::string source, std::string_view text, int64_t unix_ms) {
   constexpr std::string_view kCutMark = "... (cut)";
   RecentMessage message{.unix_ms = unix_ms, .level = level, .source = std::move(source)};
-  size_t size = std::min(text.size(), kMostTextBytes);
+  size_t size = std::min(text.size(), kMaxTextBytes);
   // No character is cut in two.
   while (size > 0 && size < text.size() && (text[size] & 0xC0) == 0x80) --size;
   message.text = text.substr(0, size);
@@ -18,7 +18,7 @@ void RecentLog::Add(LogLevel level, std::string source, std::string_view text, i
   message.id = ++last_id_;
   bytes_ += SizeOf(message);
   messages_.push_back(std::move(message));
-  while (messages_.size() > kMostMessages || bytes_ > kMostBytes) {
+  while (messages_.size() > kMaxMessages || bytes_ > kMaxBytes) {
     bytes_ -= SizeOf(messages_.front());
     messages_.pop_front();
   }

@@ -26,9 +26,9 @@ struct RecentMessage {
 // Thread-safe.
 class RecentLog {
  public:
-  static constexpr size_t kMostMessages = 1000;
-  static constexpr size_t kMostBytes = size_t{512} << 10;     // of texts and sources
-  static constexpr size_t kMostTextBytes = size_t{16} << 10;  // of one message
+  static constexpr size_t kMaxMessages = 1000;
+  static constexpr size_t kMaxBytes = size_t{512} << 10;     // of texts and sources
+  static constexpr size_t kMaxTextBytes = size_t{16} << 10;  // of one message
 
   // Keeps a message, instead of the oldest ones if there is no room.
   void Add(LogLevel level, std::string source, std::string_view text, int64_t unix_ms);

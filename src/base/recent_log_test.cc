@@ -34,28 +34,28 @@ TEST(RecentLog, StartsAgainForSomebodyWhoKnewAnotherProcess) {
 
 TEST(RecentLog, KeepsABoundedNumberOfMessages) {
   RecentLog log;
-  AddMany(log, RecentLog::kMostMessages + 5, "x");
+  AddMany(log, RecentLog::kMaxMessages + 5, "x");
   const auto all = log.After(0);
-  ASSERT_EQ(all.size(), RecentLog::kMostMessages);
+  ASSERT_EQ(all.size(), RecentLog::kMaxMessages);
   EXPECT_EQ(all.front().id, 6u);
   EXPECT_EQ(log.After(all.back().id - 1).size(), 1u);
-  EXPECT_EQ(log.After(2).size(), RecentLog::kMostMessages);
+  EXPECT_EQ(log.After(2).size(), RecentLog::kMaxMessages);
 }
 
 TEST(RecentLog, KeepsABoundedNumberOfBytes) {
   RecentLog log;
-  AddMany(log, RecentLog::kMostMessages, std::string(100'000, 'x'));
+  AddMany(log, RecentLog::kMaxMessages, std::string(100'000, 'x'));
   size_t bytes = 0;
   for (const RecentMessage& message : log.After(0)) bytes += message.text.size();
-  EXPECT_GT(bytes, RecentLog::kMostBytes / 2);
-  EXPECT_LE(bytes, RecentLog::kMostBytes);
+  EXPECT_GT(bytes, RecentLog::kMaxBytes / 2);
+  EXPECT_LE(bytes, RecentLog::kMaxBytes);
   EXPECT_TRUE(log.After(0).front().text.ends_with("x... (cut)"));
 }
 
 TEST(RecentLog, CutsNoCharacterInTwo) {
   RecentLog log;
   std::string text = "x";
-  while (text.size() < 2 * RecentLog::kMostTextBytes) text += "\u00e9";
+  while (text.size() < 2 * RecentLog::kMaxTextBytes) text += "\u00e9";
   log.Add(LogLevel::kInfo, "a.cc:1", text, 7);
   EXPECT_TRUE(log.After(0).front().text.ends_with("\u00e9... (cut)"));
   EXPECT_EQ(log.After(0).front().text.size() % 2, 0u);

@@ -17,13 +17,13 @@ using std::chrono::nanoseconds;
 // A limit is looked at so often, so that an alarm is late by a quarter of the limit at most.
 constexpr int kLooksPerLimit = 4;
 // How long it may take at most until something is found to be stuck, beyond its limit, or to go on.
-constexpr nanoseconds kLongestPeriod = std::chrono::seconds(5);
+constexpr nanoseconds kMaxPeriod = std::chrono::seconds(5);
 
 // A look that comes much too late counts as one that is a little late.
 constexpr int kLateness = 2;
 
 nanoseconds PeriodFor(std::chrono::seconds limit) {
-  return std::min<nanoseconds>(nanoseconds(limit) / kLooksPerLimit, kLongestPeriod);
+  return std::min<nanoseconds>(nanoseconds(limit) / kLooksPerLimit, kMaxPeriod);
 }
 
 }  // namespace

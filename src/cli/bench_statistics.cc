@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A smaller difference is of no use to anybody, even if it is certain.
-constexpr double kLeastChange = 0.01;
+constexpr double kMinChange = 0.01;
 
 double MeanOf(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -86,7 +86,7 @@ Difference Compare(const Estimate& before, const Estimate& after) {
   Difference difference{
       .change = after.value / before.value - 1,
       .margin = StudentFactor(0.99, std::min(degrees, 1e6)) * std::sqrt(a + b) / before.value};
-  const double least = std::max(difference.margin, kLeastChange);
+  const double least = std::max(difference.margin, kMinChange);
   if (difference.change > least) difference.verdict = Verdict::kHigher;
   if (difference.change < -least) difference.verdict = Verdict::kLower;
   return difference;

@@ -42,7 +42,7 @@ struct TuneSettings {
 // About so many levels of load are measured in a budget.
 constexpr double kLevelsOfBudget = 400;
 constexpr Seconds kShortestSearchLevel{0.1};
-constexpr Seconds kLongestSearchLevel{2};
+constexpr Seconds kMaxSearchLevelTime{2};
 // The effort of the finals, with which --grid measures every configuration.
 constexpr double kGridEffort = 3;
 
@@ -137,7 +137,7 @@ base::Result<TuneResult> RunSearch(const TuneSettings& settings, const check::Mo
                 .uses_grpc = settings.protocol == "grpc",
                 .inputs = settings.inputs,
                 .level = std::clamp(settings.budget / kLevelsOfBudget, kShortestSearchLevel,
-                                    kLongestSearchLevel)};
+                                    kMaxSearchLevelTime)};
   goal.inputs.arguments.filling = settings.wants_zeros ? Filling::kZeros : Filling::kRandom;
   NEREID_ASSIGN_OR_RETURN(const auto tuned, TunedModel::Create(model, goal, interrupt.token()));
   const auto begin = Clock::now();

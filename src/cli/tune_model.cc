@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 // A p99 of fewer requests is a matter of luck.
 constexpr uint64_t kEnoughRequests = 200;
-constexpr Seconds kLongestLevel{3};
+constexpr Seconds kMaxLevelTime{3};
 constexpr Seconds kWarmUp{0.1};
 // For a server that has just started: libraries prepare themselves in the first runs.
 constexpr Seconds kFirstWarmUp{0.5};
@@ -239,10 +239,10 @@ TuneScore TunedModel::Measure(const TuneChoice& choice, double effort, double co
     plan.timeout = goal_.timeout;
     auto levels = MeasureLevels(subject, plan);
     if (levels.ok() && levels->front().succeeded < kEnoughRequests &&
-        plan.duration < kLongestLevel) {
+        plan.duration < kMaxLevelTime) {
       // A slow model takes longer to tell its slowest requests apart.
       const double seen = static_cast<double>(std::max<uint64_t>(levels->front().succeeded, 1));
-      plan.duration = std::min(plan.duration * (kEnoughRequests / seen), kLongestLevel);
+      plan.duration = std::min(plan.duration * (kEnoughRequests / seen), kMaxLevelTime);
       levels = MeasureLevels(subject, plan);
     }
     if (!levels.ok()) return {.failure = std::string(levels.status().message())};

@@ -17,7 +17,7 @@ constexpr uint64_t kManyRequests = 65'536;
 // What a connection and a small request with its response take, with much to spare.
 constexpr uint64_t kBytesOfConnection = 32 * kKiB;
 constexpr uint64_t kBytesOfRequest = 128 * kKiB;
-constexpr uint64_t kMostPooled = 512 * kMiB;
+constexpr uint64_t kMaxPooled = 512 * kMiB;
 
 // One client address, or one model, does not get all there is unless it is told to.
 uint64_t Share(uint64_t all) { return std::max<uint64_t>(all - all / 4, 1); }
@@ -50,7 +50,7 @@ void ChooseConnections(ChosenLimits& chosen, const base::SystemLimits& system) {
 void ChooseMemory(ChosenLimits& chosen, const base::SystemLimits& system) {
   BudgetLimits& limits = chosen.limits;
   const uint64_t memory = system.memory_bytes;
-  chosen.pool_bytes = std::min(kMostPooled, memory / 8);
+  chosen.pool_bytes = std::min(kMaxPooled, memory / 8);
   const auto choose = [&](uint64_t& limit, uint64_t part, const char* flag) {
     if (limit == 0) limit = std::max(memory / part, kMiB);
     if (limit <= memory / 2) return;

@@ -66,15 +66,15 @@ void ExamineHugePages(const base::SystemFiles& files, Report& report) {
               "ask (/sys/kernel/mm/transparent_hugepage/enabled).");
 }
 
-// A setting that is a number, with the least that servers are content with.
-struct Least {
+// A setting that is a number, with the least value that servers are content with.
+struct Minimum {
   const char* id;
   const char* path;
-  uint64_t least;
+  uint64_t value;
   const char* advice;
 };
 
-constexpr Least kLeast[] = {
+constexpr Minimum kMinimums[] = {
     {"kernel.connections", "/proc/sys/net/core/somaxconn", 1024,
      "More connections that arrive at once are refused: sysctl net.core.somaxconn=4096"},
     {"kernel.mappings", "/proc/sys/vm/max_map_count", 65'530,
@@ -99,12 +99,12 @@ void ExamineKernel(const base::SystemFiles& files, Report& report) {
       report.Ok("kernel.overcommit", fmt::format("vm.overcommit_memory = {}", *mode));
     }
   }
-  for (const Least& setting : kLeast) {
+  for (const Minimum& setting : kMinimums) {
     const auto value = files.Number(setting.path);
     if (!value) continue;
     const std::string text =
         fmt::format("{} = {}", std::string_view(setting.path).substr(sizeof "/proc/sys"), *value);
-    if (*value < setting.least) {
+    if (*value < setting.value) {
       report.Note(setting.id, text, setting.advice);
     } else {
       report.Ok(setting.id, text);

@@ -10,9 +10,9 @@ namespace {
 
 // How long the memory of a model that nobody uses may take to be free. After that, the next load
 // goes ahead all the same.
-constexpr std::chrono::seconds kLongestTeardown{30};
+constexpr std::chrono::seconds kMaxTeardownTime{30};
 // The same for versions that may have requests, which take as long as they like.
-constexpr std::chrono::seconds kLongestUse{5};
+constexpr std::chrono::seconds kMaxUseTime{5};
 
 base::TimePoint After(std::chrono::seconds time) { return std::chrono::steady_clock::now() + time; }
 
@@ -37,9 +37,9 @@ base::Status EngineDemandHost::Unload(const std::string& name, bool with_parts) 
 bool EngineDemandHost::UnloadIdle(const std::string& name) {
   const std::set<ModelId> ids = control_.UnloadIdle(name);
   if (ids.empty()) return false;
-  if (!life_cycle_.WaitUntilGone(ids, After(kLongestTeardown))) {
+  if (!life_cycle_.WaitUntilGone(ids, After(kMaxTeardownTime))) {
     NEREID_LOG(kWarning, "the memory of model '{}' is not free {} s after its last request", name,
-               kLongestTeardown.count());
+               kMaxTeardownTime.count());
   }
   return true;
 }
@@ -47,7 +47,7 @@ bool EngineDemandHost::UnloadIdle(const std::string& name) {
 bool EngineDemandHost::AwaitTeardown(const std::string& name) {
   std::set<ModelId> ids = {{std::string(), name}};
   for (const std::string& part : control_.PartsOf(name)) ids.insert({std::string(), part});
-  return life_cycle_.WaitUntilGone(ids, After(kLongestUse));
+  return life_cycle_.WaitUntilGone(ids, After(kMaxUseTime));
 }
 
 base::Result<core::ModelHandle> EngineDemandHost::Find(std::string_view name,

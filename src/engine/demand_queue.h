@@ -39,12 +39,12 @@ struct PendingModel {
 };
 
 // What a request is told that has waited.
-struct DemandAnswer {
+struct DemandOutcome {
   std::string name;
   std::string version;
   base::Status status;
   service::Service::ModelWaiter done;
 };
-using DemandAnswers = std::vector<DemandAnswer>;
+using DemandOutcomes = std::vector<DemandOutcome>;
 
 }  // namespace nereid::engine

@@ -122,6 +122,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
                             .load_retries = options_.model_load_retries,
                             .has_namespaces = options_.repository.has_namespaces,
                             .repeats_loads = options_.control.mode == ControlMode::kPoll}),
+      readiness_(life_cycle_, health_),
       director_(life_cycle_, *this, budgets_.limits.requests_per_model),
       store_(std::move(stores)),
       scanner_(store_, agents_, options_.repository),
@@ -335,44 +336,12 @@ bool Engine::IsLive() const {
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load() &&
-         (!NeedsModels() || AreModelsReady());
+         (!NeedsModels() || readiness_.AreModelsReady());
 }
 
 bool Engine::NeedsModels() const { return options_.strict_readiness && !on_demand_.are_used(); }
 
-bool Engine::AreModelsReady() const {
-  if (!life_cycle_.Table().all_ready() || !AreBackendsReady()) return false;
-  // Asked only if something is wrong somewhere: this takes time for each model.
-  return health_.IsWell() || CheckModels().problems.empty();
-}
-
-base::Status Engine::ReadinessOf(const core::Model& model) const {
-  if (std::string reason = health_.WhyNot(model); !reason.empty()) {
-    return base::UnavailableError(std::move(reason));
-  }
-  return model.CheckReady();
-}
-
-bool Engine::SaysReady(const core::Model& model) const {
-  const base::Status status = ReadinessOf(model);
-  if (!status.ok()) {
-    NEREID_VLOG(1, "Model '{}' version {} is not ready: {}", model.name(), model.version_text(),
-                status.message());
-  }
-  return status.ok();
-}
-
-bool Engine::AreBackendsReady() const {
-  // All models are pinned first, because a readiness check may unload models.
-  std::vector<core::ModelHandle> models;
-  for (core::Model* const model : life_cycle_.Table().to_be_asked()) {
-    if (model->TryPin()) models.push_back(core::ModelHandle(*model));
-  }
-  return std::ranges::all_of(models,
-                             [this](const core::ModelHandle& model) { return SaysReady(*model); });
-}
-
-bool Engine::ReadinessMayBlock() const { return !life_cycle_.Table().to_be_asked().empty(); }
+bool Engine::ReadinessMayBlock() const { return readiness_.MayBlock(); }
 
 base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::string_view version) {
   if (!is_started_.load()) [[unlikely]] {
@@ -426,7 +395,7 @@ base::Result<core::ModelHandle> Engine::WaitForModel(std::string_view name,
 
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
   const base::Result<core::ModelHandle> model = FindModel(name, version);
-  if (model.ok()) return SaysReady(**model);
+  if (model.ok()) return readiness_.IsReady(**model);
   if (IsAbsent(name)) return on_demand_.IsServable(name);
   // A known model that is not ready is a valid result; any other error is returned.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
@@ -449,32 +418,8 @@ service::HealthChecks Engine::CheckReadiness() const {
   if (is_draining_.load()) serving.problems.emplace_back("the server is draining");
   checks.push_back(std::move(serving));
   // Without strict readiness, models do not matter.
-  if (NeedsModels() && is_started_.load()) checks.push_back(CheckModels());
+  if (NeedsModels() && is_started_.load()) checks.push_back(readiness_.CheckModels());
   return checks;
-}
-
-// Reasons of failed loads are left to the repository index, which fewer people may read.
-service::HealthCheck Engine::CheckModels() const {
-  service::HealthCheck check{.name = "models"};
-  const ModelTable& table = life_cycle_.Table();
-  std::vector<core::ModelHandle> loaded;
-  for (const auto& [id, record] : table.models()) {
-    for (const auto& [version, state] : record->versions) {
-      if (state.state == VersionState::kReady && state.model->TryPin()) {
-        loaded.emplace_back(*state.model);
-      } else if (state.state != VersionState::kReady && state.reason != kUnloadedReason) {
-        check.problems.push_back(
-            fmt::format("model '{}' version {} is {}", id.Text(), version, StateName(state.state)));
-      }
-    }
-  }
-  for (const core::ModelHandle& model : loaded) {
-    const base::Status status = ReadinessOf(*model);
-    if (status.ok()) continue;
-    check.problems.push_back(fmt::format("model '{}' version {}: {}", model->name(),
-                                         model->version_text(), status.message()));
-  }
-  return check;
 }
 
 base::Result<service::HealthChecks> Engine::CheckModel(std::string_view name,
@@ -484,11 +429,7 @@ base::Result<service::HealthChecks> Engine::CheckModel(std::string_view name,
   service::HealthCheck backend{.name = "backend"};
   const base::Result<core::ModelHandle> model = FindModel(name, version);
   if (model.ok()) {
-    if (std::string reason = health_.WhyNot(**model); !reason.empty()) {
-      instances.problems.push_back(std::move(reason));
-    } else if (const base::Status status = (*model)->CheckReady(); !status.ok()) {
-      backend.problems.emplace_back(status.message());
-    }
+    readiness_.CheckModel(**model, instances, backend);
   } else if (IsAbsent(name)) {
     if (!on_demand_.IsServable(name)) state.problems.emplace_back("its last load failed");
   } else if (model.status().code() == base::StatusCode::kUnavailable) {

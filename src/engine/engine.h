@@ -27,6 +27,7 @@
 #include "engine/model_loader.h"
 #include "engine/on_demand.h"
 #include "engine/on_demand_models.h"
+#include "engine/readiness.h"
 #include "engine/repository_watcher.h"
 #include "engine/traffic_director.h"
 #include "memory/gpus.h"
@@ -205,14 +206,8 @@ class Engine final : public service::Service, private core::Submitter {
   RepositoryWatcher::Actions ActionsOfWatch();
   // Loads or unloads a model as a generation file asks. Blocks.
   base::Status Fulfil(const std::string& model, bool is_loaded);
-  bool AreBackendsReady() const;
   // Takes what the request needs of its caller's quotas.
   base::Status AdmitCaller(core::Request& request);
-  bool AreModelsReady() const;
-  bool SaysReady(const core::Model& model) const;
-  // Returns why a loaded model is not ready; OK if it is. Asks its backend.
-  base::Status ReadinessOf(const core::Model& model) const;
-  service::HealthCheck CheckModels() const;
 
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
   // Also for the steps of ensembles, whose callers have been admitted with the ensemble's request.
@@ -237,6 +232,7 @@ class Engine final : public service::Service, private core::Submitter {
   std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start
   ModelLoader loader_;
   LifeCycle life_cycle_;
+  const Readiness readiness_;
   TrafficDirector director_;
   repository::RoutedStore store_;
   repository::Scanner scanner_;

@@ -15,7 +15,7 @@ using Seconds = std::chrono::duration<double>;
 // Nothing loads faster than that: differences below are noise.
 constexpr std::chrono::milliseconds kShortestLoad{1};
 // The smallest share of a budget that counts, for the same reason.
-constexpr double kSmallestShare = 1e-6;
+constexpr double kMinShare = 1e-6;
 
 bool IsNothing(const MemoryBytes& bytes) {
   return std::ranges::all_of(bytes, [](uint64_t count) { return count == 0; });
@@ -120,7 +120,7 @@ MemoryBytes EvictionPolicy::Missing(const MemoryBytes& needed, const MemoryBytes
 }
 
 double EvictionPolicy::Worth(const Entry& entry, base::TimePoint now) const {
-  double share = kSmallestShare;
+  double share = kMinShare;
   for (size_t i = 0; i < entry.bytes.size(); ++i) {
     if (options_.budgets[i] == 0) continue;
     share = std::max(

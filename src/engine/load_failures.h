@@ -27,7 +27,7 @@ class LoadFailures {
     Failure& failure = failures_[name];
     failure.pause = failure.pause.count() == 0
                         ? first_pause_
-                        : std::max(failure.pause, std::min(failure.pause * 2, kLongestPause));
+                        : std::max(failure.pause, std::min(failure.pause * 2, kMaxPause));
     failure.retry_at = now + failure.pause;
     failure.status = std::move(status);
     return failure.status.WithRetryAfter(failure.pause);
@@ -46,7 +46,7 @@ class LoadFailures {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
+  static constexpr std::chrono::milliseconds kMaxPause = std::chrono::minutes(1);
 
   // A load that failed.
   struct Failure {

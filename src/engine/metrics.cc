@@ -343,14 +343,14 @@ void AddOnDemand(MetricsPage& page, const OnDemandCounts& counts) {
 // A family that has lines only while something is wrong. A repository may have thousands of models
 // that fail for one reason, and nereid_model_versions counts them all.
 void AddFailedVersions(MetricsPage& page, const ModelTable& table) {
-  constexpr size_t kMostFailed = 100;
+  constexpr size_t kMaxFailed = 100;
   page.StartFamily("nereid_model_load_failed",
                    "The versions that could not be loaded, at most 100 of them", Kind::kGauge);
   size_t count = 0;
   for (const auto& [id, record] : table.models()) {
     for (const auto& [version, state] : record->versions) {
       if (state.state != VersionState::kUnavailable || state.reason == kUnloadedReason) continue;
-      if (count++ == kMostFailed) return;
+      if (count++ == kMaxFailed) return;
       observe::Labels labels = {{"model", id.name}, {"version", std::to_string(version)}};
       if (!id.name_space.empty()) labels.emplace_back("namespace", id.name_space);
       page.Add(observe::RenderLabels(std::move(labels)), 1);

@@ -15,7 +15,7 @@
 #include "core/forwarding_sink.h"
 #include "core/model.h"
 #include "core/response.h"
-#include "engine/answer_compare.h"
+#include "engine/response_compare.h"
 
 namespace nereid::engine {
 
@@ -72,7 +72,7 @@ class MirrorPlace {
   const uint64_t bytes_;
 };
 
-// A request as its client sent it, with the answer that it got.
+// A request as its client sent it, with the response that it got.
 struct Mirror {
   std::unique_ptr<MirrorPlace> place;
   std::string model;  // that the request went to
@@ -83,7 +83,7 @@ struct Mirror {
   base::BufferRef data;
   std::vector<std::string> outputs;
   std::vector<KeptParameter> parameters;
-  std::optional<Answer> expected;  // nothing: the request failed
+  std::optional<ResponseCopy> expected;  // nothing: the request failed
 };
 
 constexpr size_t kInputAlignment = base::kBufferAlignment;
@@ -159,9 +159,9 @@ void CopyInputs(const core::Request& request, Mirror& mirror) {
 
 // Keeps an output beyond the end of its response; returns false if it cannot be read here. Data in
 // the pool are shared; the others are copied.
-bool KeepOutput(const core::ResponseOutput& output, Answer& answer) {
+bool KeepOutput(const core::ResponseOutput& output, ResponseCopy& copy) {
   if (output.where.type == memory::MemoryType::kGpu) return false;
-  AnswerOutput& kept = answer.emplace_back();
+  OutputCopy& kept = copy.emplace_back();
   kept.name = output.name;
   kept.type = output.type;
   kept.shape = output.shape;
@@ -179,13 +179,13 @@ bool KeepOutput(const core::ResponseOutput& output, Answer& answer) {
   return true;
 }
 
-std::optional<Answer> KeepAnswer(const core::Response& response) {
+std::optional<ResponseCopy> CopyResponse(const core::Response& response) {
   if (!response.error().ok()) return std::nullopt;
-  Answer answer;
+  ResponseCopy copy;
   for (size_t i = 0; i < response.output_count(); ++i) {
-    if (!KeepOutput(response.output(i), answer)) return std::nullopt;
+    if (!KeepOutput(response.output(i), copy)) return std::nullopt;
   }
-  return answer;
+  return copy;
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ class ShadowRequest final : public core::ResponseSink {
 
   void Send(core::ResponsePtr response, bool is_final) override {
     if (response != nullptr) {
-      answer_ = KeepAnswer(*response);
+      response_ = CopyResponse(*response);
       if (!response->error().ok()) error_ = response->error();
     }
     if (is_final) has_ended_ = true;
@@ -261,14 +261,14 @@ class ShadowRequest final : public core::ResponseSink {
 
   void Compare() const {
     const MirrorPlace& place = *mirror_.place;
-    if (!answer_ || !has_ended_) {
+    if (!response_ || !has_ended_) {
       place.tally().failed.fetch_add(1);
       NEREID_VLOG(1, "shadow of model '{}': request '{}' failed: {}", mirror_.model, mirror_.id,
                   error_.ok() ? "there was no answer that can be compared" : error_.message());
       return;
     }
     const std::string difference =
-        Difference(*mirror_.expected, *answer_, place.shadow().tolerance);
+        Difference(*mirror_.expected, *response_, place.shadow().tolerance);
     (difference.empty() ? place.tally().equal : place.tally().different).fetch_add(1);
     if (!difference.empty()) {
       NEREID_VLOG(1, "shadow of model '{}': the answer to request '{}' differs: {}", mirror_.model,
@@ -278,20 +278,20 @@ class ShadowRequest final : public core::ResponseSink {
 
   Mirrors& mirrors_;
   const Mirror mirror_;
-  std::optional<Answer> answer_;
+  std::optional<ResponseCopy> response_;
   base::Status error_;
   bool has_ended_ = false;
 };
 
-// Stands before the sink of a request that is copied: keeps its answer, and sends the copy when the
-// request is gone.
+// Stands before the sink of a request that is copied: keeps its response, and sends the copy when
+// the request is gone.
 class MirroredRequest final : public core::ForwardingSink {
  public:
   MirroredRequest(Mirrors& mirrors, Mirror mirror)
       : mirrors_(mirrors), mirror_(std::move(mirror)) {}
 
   void Send(core::ResponsePtr response, bool is_final) override {
-    if (response != nullptr) mirror_.expected = KeepAnswer(*response);
+    if (response != nullptr) mirror_.expected = CopyResponse(*response);
     next().Send(std::move(response), is_final);
   }
 

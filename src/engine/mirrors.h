@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of requests for the shadow of a model, and what compares their answers.
+// Copies of requests for the shadow of a model, and what compares their responses.
 //
 // A copy is made before the request itself is scheduled, because that changes it, and is sent when
 // the request is gone, that is after its response is on its way: the shadow cannot delay it. A

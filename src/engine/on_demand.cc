@@ -24,9 +24,9 @@ constexpr seconds kTidyInterval{1};
 // are.
 constexpr milliseconds kBlockedInterval{20};
 // How often room is planned again because a model that was to go has become busy.
-constexpr int kMostPlans = 4;
+constexpr int kMaxPlans = 4;
 // Threads that pass models on to requests; these then parse and submit.
-constexpr size_t kAnswerThreads = 4;
+constexpr size_t kNoticeThreads = 4;
 
 base::TimePoint Now() { return std::chrono::steady_clock::now(); }
 
@@ -51,7 +51,7 @@ OnDemand::OnDemand(DemandHost& host, base::Timers& timers, OnDemandOptions optio
       kinds_(host.MemoryKinds()),
       failures_(options_.failure_pause),
       policy_(PolicyOf(options_, kinds_.size())),
-      answers_("demand", kAnswerThreads),
+      notices_("demand", kNoticeThreads),
       timer_(timers, [this] { OnTimer(); }),
       thread_("on-demand", [this] { Run(); }) {
   base::MutexLock lock(mutex_);
@@ -149,17 +149,17 @@ void OnDemand::NoteWaitLocked(const WaitingRequest& waiting, base::TimePoint now
   counts_.wait_seconds += Seconds(waiting.since, now);
 }
 
-DemandAnswers OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
-  DemandAnswers answers;
+DemandOutcomes OnDemand::TakeWaitingLocked(const std::string& name, const base::Status& status) {
+  DemandOutcomes outcomes;
   const auto pending = pending_.find(name);
-  if (pending == pending_.end()) return answers;
+  if (pending == pending_.end()) return outcomes;
   const base::TimePoint now = Now();
   for (WaitingRequest& waiting : pending->second.waiting) {
     NoteWaitLocked(waiting, now);
-    answers.push_back({name, std::move(waiting.version), status, std::move(waiting.done)});
+    outcomes.push_back({name, std::move(waiting.version), status, std::move(waiting.done)});
   }
   pending->second.waiting.clear();
-  return answers;
+  return outcomes;
 }
 
 void OnDemand::TellLocked(DemandOrder& order, const base::Status& status) {
@@ -168,28 +168,28 @@ void OnDemand::TellLocked(DemandOrder& order, const base::Status& status) {
   changed_.NotifyAll();
 }
 
-DemandAnswers OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
-  DemandAnswers answers = TakeWaitingLocked(name, status);
+DemandOutcomes OnDemand::FinishLocked(const std::string& name, const base::Status& status) {
+  DemandOutcomes outcomes = TakeWaitingLocked(name, status);
   if (const auto pending = pending_.find(name); pending != pending_.end()) {
     for (DemandOrder* const order : pending->second.orders) TellLocked(*order, status);
     pending_.erase(pending);
     std::erase(queue_, name);
   }
-  return answers;
+  return outcomes;
 }
 
-void OnDemand::Post(DemandAnswers answers) {
-  for (DemandAnswer& answer : answers) {
+void OnDemand::Post(DemandOutcomes outcomes) {
+  for (DemandOutcome& outcome : outcomes) {
     auto found = std::make_unique<base::Result<core::ModelHandle>>(
-        answer.status.ok() ? host_.Find(answer.name, answer.version) : answer.status);
-    answers_.Post([done = std::move(answer.done), found = std::move(found)]() mutable {
+        outcome.status.ok() ? host_.Find(outcome.name, outcome.version) : outcome.status);
+    notices_.Post([done = std::move(outcome.done), found = std::move(found)]() mutable {
       done(std::move(*found));
     });
   }
 }
 
 void OnDemand::OnTimer() {
-  DemandAnswers answers;
+  DemandOutcomes outcomes;
   {
     base::MutexLock lock(mutex_);
     const base::TimePoint now = Now();
@@ -200,8 +200,8 @@ void OnDemand::OnTimer() {
       while (!waiting.empty() && now - waiting.front().since >= options_.load_wait) {
         NoteWaitLocked(waiting.front(), now);
         ++counts_.timeouts;
-        answers.push_back({name, std::move(waiting.front().version),
-                           TimeoutLocked(name, pending, now), std::move(waiting.front().done)});
+        outcomes.push_back({name, std::move(waiting.front().version),
+                            TimeoutLocked(name, pending, now), std::move(waiting.front().done)});
         waiting.pop_front();
       }
       if (!waiting.empty()) next = std::min(next, waiting.front().since + options_.load_wait);
@@ -210,7 +210,7 @@ void OnDemand::OnTimer() {
       timer_.ArmAt(static_cast<uint64_t>(next.time_since_epoch().count()));
     }
   }
-  Post(std::move(answers));
+  Post(std::move(outcomes));
 }
 
 base::Status OnDemand::TimeoutLocked(const std::string& name, const PendingModel& pending,
@@ -260,18 +260,18 @@ base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
 }
 
 bool OnDemand::Stop(base::TimePoint deadline) {
-  DemandAnswers answers;
+  DemandOutcomes outcomes;
   {
     base::MutexLock lock(mutex_);
     is_stopping_ = true;
     while (!queue_.empty()) {
-      DemandAnswers some = FinishLocked(std::string(queue_.front()), Stopping());
-      std::ranges::move(some, std::back_inserter(answers));
+      DemandOutcomes some = FinishLocked(std::string(queue_.front()), Stopping());
+      std::ranges::move(some, std::back_inserter(outcomes));
     }
     changed_.NotifyAll();
   }
-  Post(std::move(answers));
-  const bool is_idle = answers_.WaitUntilIdle(deadline);
+  Post(std::move(outcomes));
+  const bool is_idle = notices_.WaitUntilIdle(deadline);
   base::MutexLock lock(mutex_);
   while (!has_ended_ && changed_.WaitUntil(mutex_, deadline)) {
   }
@@ -335,8 +335,8 @@ bool OnDemand::ServeQueue() {
 }
 
 OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
-  DemandAnswers answers;
-  for (int i = 0; i < kMostPlans; ++i) {
+  DemandOutcomes outcomes;
+  for (int i = 0; i < kMaxPlans; ++i) {
     const std::set<std::string> busy = Observe();
     const auto is_loaded = static_cast<bool>(host_.FindAny(name));
     RoomPlan plan;
@@ -345,7 +345,7 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
       const auto pending = pending_.find(name);
       if (pending == pending_.end()) return Progress::kDone;
       if (pending->second.orders.empty() && (is_loaded || pending->second.waiting.empty())) {
-        answers = FinishLocked(name, base::OkStatus());
+        outcomes = FinishLocked(name, base::OkStatus());
         break;
       }
       plan = policy_.MakeRoom(name, busy, Now());
@@ -354,7 +354,7 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
       if (plan.outcome == RoomPlan::Outcome::kNever && is_asked) plan = {};
       if (plan.outcome == RoomPlan::Outcome::kNever) {
         counts_.refusals += pending->second.waiting.size();
-        answers = FinishLocked(name, NeverFitsLocked(name, plan.lacking));
+        outcomes = FinishLocked(name, NeverFitsLocked(name, plan.lacking));
         break;
       }
       pending->second.lacking = plan.lacking;
@@ -366,11 +366,11 @@ OnDemand::Progress OnDemand::Serve(const std::string& name, bool may_evict) {
     LoadNow(name);
     return Progress::kDone;
   }
-  if (answers.empty()) {
+  if (outcomes.empty()) {
     base::MutexLock lock(mutex_);
     if (pending_.contains(name)) return Progress::kBlocked;
   }
-  Post(std::move(answers));
+  Post(std::move(outcomes));
   return Progress::kDone;
 }
 
@@ -416,20 +416,20 @@ void OnDemand::LoadNow(const std::string& name) {
     // Requests may have found it meanwhile. They end; later ones are refused.
     static_cast<void>(Unload(name, /*with_parts=*/true));
   }
-  DemandAnswers answers;
+  DemandOutcomes outcomes;
   {
     base::MutexLock lock(mutex_);
     const bool is_own = options.config.has_value() || !options.files.empty();
     if (is_own && told.ok()) policy_.PinWhileLoaded(name);
     if (order != nullptr) TellLocked(*order, load.status.ok() ? told : load.status);
-    answers = TakeWaitingLocked(name, told);
+    outcomes = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);
     if (pending != pending_.end()) {
       pending->second.is_loading = false;
       if (pending->second.orders.empty()) FinishLocked(name, told);
     }
   }
-  Post(std::move(answers));
+  Post(std::move(outcomes));
   Tidy(name);
 }
 

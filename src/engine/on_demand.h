@@ -96,7 +96,7 @@ class OnDemand {
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   // Unloads the model, whatever uses it; the next request loads it again. Blocks.
   base::Status Unload(const std::string& name, bool with_parts);
-  // Answers all who wait and accepts no more work. Returns false if a load is still in progress at
+  // Tells all who wait and accepts no more work. Returns false if a load is still in progress at
   // `deadline`.
   bool Stop(base::TimePoint deadline);
 
@@ -110,7 +110,7 @@ class OnDemand {
   // Serves the models in the queue that can be served now; returns whether any was.
   bool ServeQueue();
   Progress Serve(const std::string& name, bool may_evict);
-  // Loads the model, for which there is room, and answers everybody who waits for it.
+  // Loads the model, for which there is room, and tells everybody who waits for it.
   void LoadNow(const std::string& name);
   // Records what came of a load; returns what the requests are told that wait for it.
   base::Status Settle(const std::string& name, const MeasuredLoad& load);
@@ -122,10 +122,10 @@ class OnDemand {
   // the memory `unclaimed`.
   std::set<std::string> Observe(const MemoryBytes& unclaimed = {});
   // Takes the requests that wait for the model, to be told `status`.
-  DemandAnswers TakeWaitingLocked(const std::string& name, const base::Status& status)
+  DemandOutcomes TakeWaitingLocked(const std::string& name, const base::Status& status)
       NEREID_REQUIRES(mutex_);
   // Takes the model off the queue, with all who wait for it, to be told `status`.
-  DemandAnswers FinishLocked(const std::string& name, const base::Status& status)
+  DemandOutcomes FinishLocked(const std::string& name, const base::Status& status)
       NEREID_REQUIRES(mutex_);
   void TellLocked(DemandOrder& order, const base::Status& status) NEREID_REQUIRES(mutex_);
   // Counts a request as one that no longer waits.
@@ -136,8 +136,8 @@ class OnDemand {
   base::Status TimeoutLocked(const std::string& name, const PendingModel& pending,
                              base::TimePoint now) const NEREID_REQUIRES(mutex_);
   base::Status NeverFitsLocked(const std::string& name, size_t kind) const NEREID_REQUIRES(mutex_);
-  // Pins the models of the answers without an error, and gives all to threads that pass them on.
-  void Post(DemandAnswers answers);
+  // Pins the models of the outcomes without an error, and gives all to threads that pass them on.
+  void Post(DemandOutcomes outcomes);
 
   DemandHost& host_;
   const OnDemandOptions options_;
@@ -154,8 +154,8 @@ class OnDemand {
   uint64_t unloads_ NEREID_GUARDED_BY(mutex_) = 0;  // explicit ones
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool has_ended_ NEREID_GUARDED_BY(mutex_) = false;
-  base::TaskPool answers_;
-  base::Timer timer_;  // of the waiting request that gives up next; uses answers_
+  base::TaskPool notices_;
+  base::Timer timer_;  // of the waiting request that gives up next; uses notices_
   base::Thread thread_;
 };
 

@@ -34,7 +34,7 @@ class OnDemandModels {
   base::Status Start(const std::set<std::string>& names);
   // Looks for models that are new in the repositories, or gone. Blocks.
   void Refresh() { on_demand_->Refresh(); }
-  // Answers all who wait; returns false if a load is still in progress at `deadline`.
+  // Tells all who wait; returns false if a load is still in progress at `deadline`.
   bool Stop(base::TimePoint deadline) {
     return on_demand_ == nullptr || on_demand_->Stop(deadline);
   }

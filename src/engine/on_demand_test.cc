@@ -188,7 +188,7 @@ TEST_F(OnDemandTest, AnswersWhoWaitsWhenTheServerStops) {
 // Many threads ask for random models, keep them for a moment and let them go.
 TEST_F(OnDemandTest, IsSoundUnderRandomRequests) {
   constexpr size_t kModels = 30;
-  constexpr uint64_t kLargest = 40;
+  constexpr uint64_t kMaxSize = 40;
   for (size_t i = 0; i < kModels; ++i) host_.Add("m" + std::to_string(i), 10 + i);
   host_.Fail("m7", "never loads");
   Start({.memory_budget = 200, .load_wait = seconds(60)});
@@ -209,7 +209,7 @@ TEST_F(OnDemandTest, IsSoundUnderRandomRequests) {
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(served + failed, 800u);
   // Every model is loaded once without anybody knowing what it needs.
-  EXPECT_LE(host_.peak(), 200 + kLargest);
+  EXPECT_LE(host_.peak(), 200 + kMaxSize);
   const OnDemandCounts counts = demand_->Counts();
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_EQ(counts.timeouts, 0u);

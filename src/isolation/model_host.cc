@@ -16,7 +16,7 @@ namespace nereid::isolation {
 namespace {
 
 // How long requests that have ended may take to be released before the model is unloaded.
-constexpr std::chrono::seconds kLongestRelease{2};
+constexpr std::chrono::seconds kMaxReleaseTime{2};
 
 using backend_host::BackendModel;
 using backend_host::PluginInstance;
@@ -138,7 +138,7 @@ ModelHost::~ModelHost() {
     // A thread of the backend may have responded, and not have released the request yet.
     const auto drained = std::make_shared<std::promise<void>>();
     model_->Close([drained] { drained->set_value(); });
-    if (drained->get_future().wait_for(kLongestRelease) == std::future_status::timeout) {
+    if (drained->get_future().wait_for(kMaxReleaseTime) == std::future_status::timeout) {
       NEREID_LOG(kWarning, "the backend has not released all requests");
     }
   }

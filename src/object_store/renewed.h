@@ -81,7 +81,7 @@ class Renewed {
   }
 
  private:
-  static constexpr std::chrono::minutes kLongestMargin{5};
+  static constexpr std::chrono::minutes kMaxMargin{5};
   static constexpr std::chrono::seconds kMinAge{10};
   static constexpr std::chrono::seconds kPause{30};
 
@@ -99,7 +99,7 @@ class Renewed {
     using std::chrono::seconds;
     const seconds lifetime = std::min<seconds>(fetched->lifetime, std::chrono::years(1));
     expires_ = now + lifetime;
-    renew_at_ = expires_ - std::min<seconds>(kLongestMargin, lifetime / 4);
+    renew_at_ = expires_ - std::min<seconds>(kMaxMargin, lifetime / 4);
   }
 
   Fetch fetch_;  // called by the thread that set is_fetching_

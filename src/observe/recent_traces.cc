@@ -17,7 +17,7 @@ bool Has(const TracedRequest& request, std::string_view name) {
 TracedRequest* RecentTraceBuilder::Find(uint64_t id) {
   const auto found = std::ranges::find(trace_.requests, id, &TracedRequest::id);
   if (found != trace_.requests.end()) return &*found;
-  if (count_ >= kMostMoments) {
+  if (count_ >= kMaxMoments) {
     trace_.is_cut = true;
     return nullptr;
   }
@@ -32,9 +32,9 @@ void RecentTraceBuilder::Describe(uint64_t id, uint64_t parent_id, std::string_v
   TracedRequest* const request = Find(id);
   if (request == nullptr) return;
   request->parent_id = parent_id;
-  request->model = model.substr(0, kMostText);
+  request->model = model.substr(0, kMaxText);
   request->version = version;
-  request->request_id = request_id.substr(0, kMostText);
+  request->request_id = request_id.substr(0, kMaxText);
 }
 
 void RecentTraceBuilder::Add(uint64_t id, std::string_view name, uint64_t ns) {
@@ -42,12 +42,12 @@ void RecentTraceBuilder::Add(uint64_t id, std::string_view name, uint64_t ns) {
   if (request == nullptr) return;
   // The end tells how long everything took, so there is always room for one.
   const bool is_end = name == "REQUEST_END" || name == "COMPUTE_END";
-  if (count_ >= kMostMoments && (!is_end || Has(*request, name))) {
+  if (count_ >= kMaxMoments && (!is_end || Has(*request, name))) {
     trace_.is_cut = true;
     return;
   }
   ++count_;
-  request->moments.push_back({std::string(name.substr(0, kMostText)), ns});
+  request->moments.push_back({std::string(name.substr(0, kMaxText)), ns});
 }
 
 RecentTrace RecentTraceBuilder::Take(uint64_t root_id, int64_t unix_ms) {
@@ -64,7 +64,7 @@ void RecentTraces::Add(RecentTrace trace) {
   std::shared_ptr<const RecentTrace> oldest;  // destroyed outside the lock
   base::MutexLock lock(mutex_);
   traces_.push_front(std::move(kept));
-  if (traces_.size() <= kMost) return;
+  if (traces_.size() <= kMaxTraces) return;
   oldest = std::move(traces_.back());
   traces_.pop_back();
 }

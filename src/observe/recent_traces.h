@@ -43,8 +43,8 @@ struct RecentTrace {
 class RecentTraceBuilder {
  public:
   // A decoupled model may report any number of moments.
-  static constexpr size_t kMostMoments = 256;
-  static constexpr size_t kMostText = 128;
+  static constexpr size_t kMaxMoments = 256;
+  static constexpr size_t kMaxText = 128;
 
   // Describes the request `id`. A later call replaces an earlier one.
   void Describe(uint64_t id, uint64_t parent_id, std::string_view model, int64_t version,
@@ -64,7 +64,7 @@ class RecentTraceBuilder {
 class RecentTraces {
  public:
   // A trace takes at most about 100 KB, and seldom more than 3.
-  static constexpr size_t kMost = 100;
+  static constexpr size_t kMaxTraces = 100;
 
   // Keeps traces from now on.
   void Start() { keeps_.store(true); }

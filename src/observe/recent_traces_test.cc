@@ -15,10 +15,10 @@ RecentTrace Numbered(uint64_t id) { return {.id = id}; }
 
 TEST(RecentTraces, KeepsTheNewestFirst) {
   RecentTraces traces;
-  for (uint64_t id = 1; id <= RecentTraces::kMost + 2; ++id) traces.Add(Numbered(id));
+  for (uint64_t id = 1; id <= RecentTraces::kMaxTraces + 2; ++id) traces.Add(Numbered(id));
   const auto all = traces.All();
-  ASSERT_EQ(all.size(), RecentTraces::kMost);
-  EXPECT_EQ(all.front()->id, RecentTraces::kMost + 2);
+  ASSERT_EQ(all.size(), RecentTraces::kMaxTraces);
+  EXPECT_EQ(all.front()->id, RecentTraces::kMaxTraces + 2);
   EXPECT_EQ(all.back()->id, 3u);
   EXPECT_NE(traces.Find(3), nullptr);
   EXPECT_EQ(traces.Find(2), nullptr);
@@ -50,10 +50,10 @@ TEST(RecentTraceBuilder, IsBoundedAndStillKnowsTheEnd) {
   const RecentTrace trace = builder.Take(1, 0);
   EXPECT_TRUE(trace.is_cut);
   ASSERT_EQ(trace.requests.size(), 1u);
-  EXPECT_LE(trace.requests[0].moments.size(), RecentTraceBuilder::kMostMoments + 1);
+  EXPECT_LE(trace.requests[0].moments.size(), RecentTraceBuilder::kMaxMoments + 1);
   EXPECT_EQ(trace.requests[0].moments.back().name, "REQUEST_END");
   EXPECT_EQ(trace.requests[0].moments.back().ns, 20'000u);
-  EXPECT_EQ(trace.requests[0].model.size(), RecentTraceBuilder::kMostText);
+  EXPECT_EQ(trace.requests[0].model.size(), RecentTraceBuilder::kMaxText);
 }
 
 class TracingTest : public testing::Test {

@@ -116,12 +116,12 @@ class KeyedHash {
     return EVP_EncryptInit_ex2(context_.get(), nullptr, nullptr, kNonce, nullptr) == 1;
   }
   bool Add(const std::byte* data, size_t size) {
-    constexpr size_t kMost = size_t{1} << 30;  // the library counts in int
-    for (; size > 0; data += std::min(size, kMost), size -= std::min(size, kMost)) {
+    constexpr size_t kMax = size_t{1} << 30;  // the library counts in int
+    for (; size > 0; data += std::min(size, kMax), size -= std::min(size, kMax)) {
       int none = 0;
       if (EVP_EncryptUpdate(context_.get(), nullptr, &none,
                             reinterpret_cast<const unsigned char*>(data),
-                            static_cast<int>(std::min(size, kMost))) != 1) {
+                            static_cast<int>(std::min(size, kMax))) != 1) {
         return false;
       }
     }

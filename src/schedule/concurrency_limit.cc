@@ -14,9 +14,9 @@ constexpr double kTolerance = 2;
 constexpr double kSampleWeight = 0.1;
 constexpr double kStepWeight = 0.2;
 // The limit never falls faster than by a half, however long requests wait.
-constexpr double kLeastGradient = 0.5;
-constexpr double kLeastPerInstance = 2;
-constexpr double kMost = 100'000;
+constexpr double kMinGradient = 0.5;
+constexpr double kMinPerInstance = 2;
+constexpr double kMax = 100'000;
 
 void Move(double& average, double sample) {
   average = average == 0 ? sample : average + kSampleWeight * (sample - average);
@@ -30,13 +30,13 @@ void ConcurrencyLimit::Note(const PastExecution& execution, size_t in_flight,
   const auto duration_ns = static_cast<double>(execution.duration_ns);
   Move(execution_ns_, duration_ns);
   Move(stay_ns_, duration_ns + static_cast<double>(execution.waited_ns));
-  const double gradient = std::clamp(kTolerance * execution_ns_ / stay_ns_, kLeastGradient, 1.0);
+  const double gradient = std::clamp(kTolerance * execution_ns_ / stay_ns_, kMinGradient, 1.0);
   // A limit that nobody reaches says nothing about what the model could stand.
   if (gradient == 1 && static_cast<double>(in_flight) < limit_ / 2) return;
   const double wanted = limit_ * gradient + std::sqrt(limit_);
   limit_ += kStepWeight * (wanted - limit_);
-  const double least = kLeastPerInstance * static_cast<double>(std::max<size_t>(instance_count, 1));
-  limit_ = std::clamp(limit_, std::min(least, kMost), kMost);
+  const double least = kMinPerInstance * static_cast<double>(std::max<size_t>(instance_count, 1));
+  limit_ = std::clamp(limit_, std::min(least, kMax), kMax);
 }
 
 }  // namespace nereid::schedule

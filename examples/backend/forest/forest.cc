@@ -109,11 +109,11 @@ class Forest::Reader {
   }
 
   void ReadHead(const Section& head) {
-    constexpr uint32_t kMost = 1u << 20;
+    constexpr uint32_t kMax = 1u << 20;
     const auto last_feature = ToNumber<uint32_t>(Get(head, "max_feature_idx"), "max_feature_idx");
     const auto outputs =
         ToNumber<uint32_t>(Get(head, "num_tree_per_iteration"), "num_tree_per_iteration");
-    if (last_feature >= kMost || outputs == 0 || outputs >= kMost) {
+    if (last_feature >= kMax || outputs == 0 || outputs >= kMax) {
       throw std::runtime_error("max_feature_idx or num_tree_per_iteration is out of range");
     }
     forest_.feature_count_ = last_feature + 1;

@@ -59,7 +59,7 @@ void Answers::LetGo(const std::string& version) {
     value = behaviour.value;
     error = behaviour.error;
   }
-  for (core::RequestPtr& request : held) Answer(std::move(request), value, error);
+  for (core::RequestPtr& request : held) ResponseCopy(std::move(request), value, error);
 }
 
 bool Answers::WaitForHeld(const std::string& version, size_t count) {
@@ -103,7 +103,7 @@ void Answers::Take(const std::string& version, core::RequestPtr request) {
     inspect = behaviour.inspect;
   }
   if (inspect) inspect(*request);
-  Answer(std::move(request), value, error);
+  ResponseCopy(std::move(request), value, error);
 }
 
 bool Answers::HasSequence(const std::string& version, uint64_t id) const {
@@ -112,7 +112,7 @@ bool Answers::HasSequence(const std::string& version, uint64_t id) const {
   return found != versions_.end() && found->second.sequences.contains(id);
 }
 
-void Answers::Answer(core::RequestPtr request, float value, const std::string& error) {
+void Answers::ResponseCopy(core::RequestPtr request, float value, const std::string& error) {
   if (!error.empty()) {
     return core::CompleteWithError(std::move(request), base::InternalError(error));
   }

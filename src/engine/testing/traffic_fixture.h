@@ -77,7 +77,7 @@ class Answers {
     std::function<void(const core::Request&)> inspect;
   };
 
-  static void Answer(core::RequestPtr request, float value, const std::string& error);
+  static void ResponseCopy(core::RequestPtr request, float value, const std::string& error);
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;

@@ -27,7 +27,7 @@ using http1::HttpExchangePtr;
 constexpr std::string_view kPage = "/ui";
 constexpr std::string_view kData = "/ui/api/";
 // The most sequences of each kind that are listed.
-constexpr size_t kMostSequences = 200;
+constexpr size_t kMaxSequences = 200;
 
 // The page may load what this server sends and nothing else, and no other page may show it in a
 // frame.
@@ -241,7 +241,7 @@ void ConsoleHandler::SendModelLoad(HttpExchangePtr exchange, std::string_view mo
 void ConsoleHandler::SendSequences(HttpExchangePtr exchange, std::string_view name) {
   const base::Result<core::ModelHandle> model = service_.FindModel(name, "");
   if (!model.ok()) return http::RespondError(std::move(exchange), model.status());
-  const auto sequences = (*model)->scheduler().ReadSequences(kMostSequences);
+  const auto sequences = (*model)->scheduler().ReadSequences(kMaxSequences);
   if (!sequences) {
     return Refuse(std::move(exchange), 400,
                   "the configuration of model '" + std::string(name) +

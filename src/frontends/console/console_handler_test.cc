@@ -291,7 +291,7 @@ TEST_F(ConsoleTest, StreamsEachSampleUntilTheServerEnds) {
 
 TEST_F(ConsoleTest, RefusesMoreBrowsersThanItMayHave) {
   std::vector<std::unique_ptr<Client>> clients;
-  for (size_t i = 0; i < LiveStreams::kMost; ++i) {
+  for (size_t i = 0; i < LiveStreams::kMaxStreams; ++i) {
     clients.push_back(std::make_unique<Client>(server_->port()));
     clients.back()->Send("GET /ui/api/live HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(clients.back()->ReadHead().substr(9, 3), "200");

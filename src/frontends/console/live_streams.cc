@@ -14,7 +14,7 @@ bool LiveStreams::Add(http1::HttpExchangePtr& exchange, const access::Gate* gate
   const uint64_t generation = gate == nullptr ? 0 : gate->generation();
   {
     base::MutexLock lock(mutex_);
-    if (has_ended_ || streams_.size() + starting_ + sending_ >= kMost) return false;
+    if (has_ended_ || streams_.size() + starting_ + sending_ >= kMaxStreams) return false;
     // Holds its place while the head is sent without the lock.
     ++starting_;
   }

@@ -17,7 +17,7 @@ namespace nereid::console {
 class LiveStreams {
  public:
   // More browsers than this are refused.
-  static constexpr size_t kMost = 32;
+  static constexpr size_t kMaxStreams = 32;
 
   // `gate`, if there is one, has admitted the sender of `exchange`, and outlives this object.
   // Starts the reply and takes the exchange; returns false and leaves it if there are too many

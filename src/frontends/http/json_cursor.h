@@ -247,7 +247,7 @@ class JsonCursor {
   // Takes a key and its colon.
   template <JsonKey... kKeys>
   int Key(std::string_view& key) {
-    constexpr size_t kLongest = std::max({size_t{0}, kKeys.quoted.size()...});
+    constexpr size_t kMaxKeyLength = std::max({size_t{0}, kKeys.quoted.size()...});
     const char* const next = next_;
     int index = 0;
     [[maybe_unused]] const auto take = [&]<JsonKey kKey>() {
@@ -258,7 +258,7 @@ class JsonCursor {
       next_ = next + kKey.quoted.size();
       return true;
     };
-    if (static_cast<size_t>(end_ - next) >= kLongest) [[likely]] {
+    if (static_cast<size_t>(end_ - next) >= kMaxKeyLength) [[likely]] {
       if ((take.template operator()<kKeys>() || ...)) return index;
     }
     const auto text = Aside([](JsonCursor& cursor) { return cursor.OtherKey(); });

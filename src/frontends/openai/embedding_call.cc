@@ -15,7 +15,7 @@
 #include "common/json_text.h"
 #include "core/model.h"
 #include "http/infer_call.h"
-#include "openai/answer.h"
+#include "openai/completion.h"
 #include "openai/fields.h"
 #include "openai/inputs.h"
 #include "tensor/shape.h"

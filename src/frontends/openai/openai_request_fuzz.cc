@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the readers of requests of OpenAI's API, up to the inputs of a model that takes fields of
-// every type, and the filter of answers.
+// every type, and the filter of texts.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one response of a model contributes to an answer. Private to this module.
+// What one response of a model contributes to a completion. Private to this module.
 #pragma once
 
 #include <cstdint>

@@ -140,9 +140,9 @@ void TextCall::Finish() {
   if (finish_reason_.empty()) finish_reason_ = call_count_ > 0 ? "tool_calls" : "stop";
   event_.clear();
   if (!options_.is_stream) {
-    AppendAnswer(options_.head,
-                 {.text = text_, .tool_calls = tool_calls_, .finish_reason = finish_reason_},
-                 usage_, event_);
+    AppendCompletion(options_.head,
+                     {.text = text_, .tool_calls = tool_calls_, .finish_reason = finish_reason_},
+                     usage_, event_);
     const std::string headers = Headers();
     return HttpExchange::Respond(
         std::move(exchange_),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request for a chat or a completion, from its submission to the end of its reply: the sink of
-// the model's responses, which it joins to one answer or sends as events, and the listener that
+// the model's responses, which it joins to one completion or sends as events, and the listener that
 // cancels the request when the client disconnects. Private to this module.
 #pragma once
 
@@ -18,8 +18,8 @@
 #include "core/response_sink.h"
 #include "http/stream_pacer.h"
 #include "http1/http_server.h"
-#include "openai/answer.h"
 #include "openai/api_error.h"
+#include "openai/completion.h"
 #include "openai/inputs.h"
 #include "openai/submission.h"
 #include "openai/text_filter.h"
@@ -29,7 +29,7 @@ namespace nereid::openai {
 
 // What the client wants of a text.
 struct TextOptions {
-  AnswerHead head;
+  CompletionHead head;
   bool is_stream = false;
   bool wants_usage = false;        // at the end of a stream
   std::vector<std::string> stops;  // where the server is to cut the text
@@ -76,7 +76,7 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
   std::shared_ptr<observe::Trace> trace_;
 
   TextFilter filter_;
-  std::string text_;  // of the whole answer, or of the next event
+  std::string text_;  // of the whole completion, or of the next event
   std::vector<std::string> tool_calls_;
   size_t tool_call_bytes_ = 0;  // of those
   size_t call_count_ = 0;

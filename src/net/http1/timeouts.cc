@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLinger{2'000};
 // However much a client still sends, it has had its reply.
-constexpr uint64_t kLongestLingerMs = 30'000;
+constexpr uint64_t kMaxLingerMs = 30'000;
 // A client that has sent nothing for so long is unlikely to send just now.
 constexpr std::chrono::milliseconds kQuiet{2'000};
 // While memory for bodies is short, they need this rate over shorter windows.
@@ -59,7 +59,7 @@ Timeouts::Verdict Timeouts::Check(uint64_t now_ms, const Situation& situation) {
     case Activity::kLingering: {
       uint64_t bytes = 0;
       return close_if(is_stalled(kLinger) ||
-                      HasWindowEnded(now_ms, kLongestLingerMs, situation.activity, bytes));
+                      HasWindowEnded(now_ms, kMaxLingerMs, situation.activity, bytes));
     }
   }
   return Verdict::kGoOn;

@@ -14,7 +14,7 @@
 namespace nereid::http2 {
 namespace {
 
-constexpr size_t kSmallestLog2 = 5;
+constexpr size_t kMinSizeLog2 = 5;
 
 }  // namespace
 
@@ -48,8 +48,8 @@ Http2Memory::~Http2Memory() {
 }
 
 void* Http2Memory::Allocate(size_t size) {
-  const size_t log2 = std::max<size_t>(std::bit_width(size > 0 ? size - 1 : 0), kSmallestLog2);
-  const size_t index = log2 - kSmallestLog2;
+  const size_t log2 = std::max<size_t>(std::bit_width(size > 0 ? size - 1 : 0), kMinSizeLog2);
+  const size_t index = log2 - kMinSizeLog2;
   if (index >= kClasses) return std::malloc(size);
   FreeList& list = lists_[index];
   if (Block* const block = list.head) {
@@ -65,7 +65,7 @@ void Http2Memory::Free(void* pointer) {
   // The allocator may return more than was requested: the block counts for the class that its whole
   // size fits.
   const size_t log2 = static_cast<size_t>(std::bit_width(malloc_usable_size(pointer))) - 1;
-  const size_t index = log2 - kSmallestLog2;
+  const size_t index = log2 - kMinSizeLog2;
   if (index >= kClasses || lists_[index].count >= kKeptPerClass) return std::free(pointer);
   auto* const block = static_cast<Block*>(pointer);
   block->next = lists_[index].head;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "openai/answer.h"
+#include "openai/completion.h"
 
 #include "common/json_text.h"
 
@@ -14,7 +14,7 @@ void AppendMember(std::string_view name, std::string_view text, std::string& jso
 }
 
 // Appends the beginning of an object, up to its choices.
-void AppendHead(const AnswerHead& head, bool is_event, std::string& json) {
+void AppendHead(const CompletionHead& head, bool is_event, std::string& json) {
   json += '{';
   AppendMember("id", head.id, json);
   const std::string_view whole = is_event ? "chat.completion.chunk" : "chat.completion";
@@ -52,22 +52,22 @@ void AppendFinish(std::string_view reason, std::string& json) {
   }
 }
 
-void AppendMessage(const AnswerPart& answer, std::string& json) {
+void AppendMessage(const CompletionPart& whole, std::string& json) {
   json += R"("message":{"role":"assistant","content":)";
-  if (answer.text.empty() && !answer.tool_calls.empty()) {
+  if (whole.text.empty() && !whole.tool_calls.empty()) {
     json += "null";
   } else {
-    common::AppendJsonString(json, answer.text);
+    common::AppendJsonString(json, whole.text);
   }
   json += ",\"refusal\":null";
-  if (!answer.tool_calls.empty()) {
+  if (!whole.tool_calls.empty()) {
     json += ',';
-    AppendToolCalls(answer.tool_calls, false, 0, json);
+    AppendToolCalls(whole.tool_calls, false, 0, json);
   }
   json += '}';
 }
 
-void AppendDelta(const AnswerPart& part, const EventPlace& place, std::string& json) {
+void AppendDelta(const CompletionPart& part, const EventPlace& place, std::string& json) {
   json += "\"delta\":{";
   if (place.is_first) json += R"("role":"assistant")";
   if (!part.text.empty() || (place.is_first && part.tool_calls.empty())) {
@@ -83,23 +83,23 @@ void AppendDelta(const AnswerPart& part, const EventPlace& place, std::string& j
 
 }  // namespace
 
-void AppendAnswer(const AnswerHead& head, const AnswerPart& answer, const Usage& usage,
-                  std::string& json) {
+void AppendCompletion(const CompletionHead& head, const CompletionPart& whole, const Usage& usage,
+                      std::string& json) {
   AppendHead(head, false, json);
   json += R"([{"index":0,)";
   if (head.is_chat) {
-    AppendMessage(answer, json);
+    AppendMessage(whole, json);
   } else {
-    AppendMember("text", answer.text, json);
+    AppendMember("text", whole.text, json);
   }
-  AppendFinish(answer.finish_reason, json);
+  AppendFinish(whole.finish_reason, json);
   json += "}],";
   AppendUsage(usage, false, json);
   json += '}';
 }
 
-void AppendPartEvent(const AnswerHead& head, const AnswerPart& part, const EventPlace& place,
-                     std::string& text) {
+void AppendPartEvent(const CompletionHead& head, const CompletionPart& part,
+                     const EventPlace& place, std::string& text) {
   text += "data: ";
   AppendHead(head, true, text);
   text += R"([{"index":0,)";
@@ -114,7 +114,7 @@ void AppendPartEvent(const AnswerHead& head, const AnswerPart& part, const Event
   text += "}\n\n";
 }
 
-void AppendUsageEvent(const AnswerHead& head, const Usage& usage, std::string& text) {
+void AppendUsageEvent(const CompletionHead& head, const Usage& usage, std::string& text) {
   text += "data: ";
   AppendHead(head, true, text);
   text += "[],";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/answer_compare.h"
+#include "engine/response_compare.h"
 
 #include <algorithm>
 #include <bit>
@@ -54,7 +54,7 @@ bool IsNearInteger(T a, T b, double tolerance) {
 }
 
 template <typename T>
-bool AreNear(const AnswerOutput& a, const AnswerOutput& b, double tolerance) {
+bool AreNear(const OutputCopy& a, const OutputCopy& b, double tolerance) {
   for (size_t at = 0; at + sizeof(T) <= a.data.size(); at += sizeof(T)) {
     T x;
     T y;
@@ -70,7 +70,7 @@ bool AreNear(const AnswerOutput& a, const AnswerOutput& b, double tolerance) {
 }
 
 // REQUIRES: both have the same type and size.
-bool IsSameData(const AnswerOutput& a, const AnswerOutput& b, double tolerance) {
+bool IsSameData(const OutputCopy& a, const OutputCopy& b, double tolerance) {
   if (std::ranges::equal(a.data, b.data)) return true;
   switch (a.type) {
     case DataType::kUint8:
@@ -107,10 +107,10 @@ bool IsSameData(const AnswerOutput& a, const AnswerOutput& b, double tolerance) 
 
 }  // namespace
 
-std::string Difference(const Answer& a, const Answer& b, double tolerance) {
+std::string Difference(const ResponseCopy& a, const ResponseCopy& b, double tolerance) {
   if (a.size() != b.size()) return fmt::format("{} outputs and {}", a.size(), b.size());
-  for (const AnswerOutput& output : a) {
-    const auto other = std::ranges::find(b, output.name, &AnswerOutput::name);
+  for (const OutputCopy& output : a) {
+    const auto other = std::ranges::find(b, output.name, &OutputCopy::name);
     if (other == b.end()) return fmt::format("only one has output '{}'", output.name);
     if (output.type != other->type) {
       return fmt::format("output '{}' is {} and {}", output.name, tensor::ProtocolName(output.type),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of answers: whole ones, and the events of a stream. Private to this module.
+// The JSON of completions: whole ones, and the events of a stream. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace nereid::openai {
 
-// What all parts of an answer repeat.
-struct AnswerHead {
+// What all parts of a completion repeat.
+struct CompletionHead {
   std::string id;
   int64_t created = 0;  // seconds since 1970
   std::string model;
   bool is_chat = false;
 };
 
-// A part of an answer, or the whole. Texts are valid UTF-8.
-struct AnswerPart {
+// A part of a completion, or the whole. Texts are valid UTF-8.
+struct CompletionPart {
   std::string_view text;
   std::span<const std::string> tool_calls;  // the members of each, see Piece
-  std::string_view finish_reason;           // empty: the answer goes on
+  std::string_view finish_reason;           // empty: more follows
 };
 
-// Appends the whole answer.
-void AppendAnswer(const AnswerHead& head, const AnswerPart& answer, const Usage& usage,
-                  std::string& json);
+// Appends a whole completion.
+void AppendCompletion(const CompletionHead& head, const CompletionPart& whole, const Usage& usage,
+                      std::string& json);
 
 // Which event of a stream it is.
 struct EventPlace {
@@ -37,10 +37,10 @@ struct EventPlace {
   bool mentions_usage = false;  // which is then null, until AppendUsageEvent
 };
 // Appends an event with a part.
-void AppendPartEvent(const AnswerHead& head, const AnswerPart& part, const EventPlace& place,
-                     std::string& text);
+void AppendPartEvent(const CompletionHead& head, const CompletionPart& part,
+                     const EventPlace& place, std::string& text);
 // Appends the event that has only the usage.
-void AppendUsageEvent(const AnswerHead& head, const Usage& usage, std::string& text);
+void AppendUsageEvent(const CompletionHead& head, const Usage& usage, std::string& text);
 
 // Appends "<name>":{"prompt_tokens":...}, for embeddings without completion tokens.
 void AppendUsage(const Usage& usage, bool is_embedding, std::string& json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/answer_compare.h"
+#include "engine/response_compare.h"
 
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace nereid::engine {
 namespace {
 
 template <typename T>
-Answer AnswerOf(tensor::DataType type, const std::vector<T>& values) {
+ResponseCopy CopyOf(tensor::DataType type, const std::vector<T>& values) {
   static std::vector<std::vector<T>> kept;
   const std::vector<T>& own = kept.emplace_back(values);
   return {{.name = "OUT",
@@ -23,12 +23,12 @@ Answer AnswerOf(tensor::DataType type, const std::vector<T>& values) {
            .buffer = {}}};
 }
 
-bool AreEqual(const Answer& a, const Answer& b, double tolerance = 1e-5) {
+bool AreEqual(const ResponseCopy& a, const ResponseCopy& b, double tolerance = 1e-5) {
   return Difference(a, b, tolerance).empty();
 }
 
-Answer Floats(const std::vector<float>& values) {
-  return AnswerOf(tensor::DataType::kFp32, values);
+ResponseCopy Floats(const std::vector<float>& values) {
+  return CopyOf(tensor::DataType::kFp32, values);
 }
 
 TEST(Difference, FloatsMayDifferByTheTolerance) {
@@ -43,7 +43,7 @@ TEST(Difference, FloatsMayDifferByTheTolerance) {
 
 TEST(Difference, IntegersMayDifferByTheTolerance) {
   const auto integers = [](std::vector<int64_t> values) {
-    return AnswerOf(tensor::DataType::kInt64, values);
+    return CopyOf(tensor::DataType::kInt64, values);
   };
   EXPECT_FALSE(AreEqual(integers({1'000'000}), integers({1'000'001})));
   EXPECT_TRUE(AreEqual(integers({1'000'000}), integers({1'000'001}), 1));
@@ -52,13 +52,13 @@ TEST(Difference, IntegersMayDifferByTheTolerance) {
 
 TEST(Difference, NumbersOf16BitsAreReadAsWhatTheyAre) {
   const auto halves = [](std::vector<uint16_t> values) {
-    return AnswerOf(tensor::DataType::kFp16, values);
+    return CopyOf(tensor::DataType::kFp16, values);
   };
   EXPECT_TRUE(AreEqual(halves({0x3C00}), halves({0x3C01}), 0.001));  // 1 and 1.00098
   EXPECT_FALSE(AreEqual(halves({0x3C00}), halves({0x3C01}), 0.0001));
   EXPECT_TRUE(AreEqual(halves({0x0000}), halves({0x8000})));  // 0 and -0
   const auto brains = [](std::vector<uint16_t> values) {
-    return AnswerOf(tensor::DataType::kBf16, values);
+    return CopyOf(tensor::DataType::kBf16, values);
   };
   EXPECT_TRUE(AreEqual(brains({0x3F80}), brains({0x3F81}), 0.01));  // 1 and 1.0078
   EXPECT_FALSE(AreEqual(brains({0x3F80}), brains({0x3F81}), 0.001));
@@ -66,24 +66,24 @@ TEST(Difference, NumbersOf16BitsAreReadAsWhatTheyAre) {
 
 TEST(Difference, TextsAndTruthsAreEqualOrNot) {
   const auto bytes = [](std::vector<char> values) {
-    return AnswerOf(tensor::DataType::kBytes, values);
+    return CopyOf(tensor::DataType::kBytes, values);
   };
   EXPECT_TRUE(AreEqual(bytes({1, 0, 0, 0, 'a'}), bytes({1, 0, 0, 0, 'a'})));
   EXPECT_FALSE(AreEqual(bytes({1, 0, 0, 0, 'a'}), bytes({1, 0, 0, 0, 'b'}), 100));
   const auto truths = [](std::vector<uint8_t> values) {
-    return AnswerOf(tensor::DataType::kBool, values);
+    return CopyOf(tensor::DataType::kBool, values);
   };
   EXPECT_FALSE(AreEqual(truths({0}), truths({1}), 100));
 }
 
 TEST(Difference, SaysWhatElseDiffers) {
-  Answer renamed = Floats({1});
+  ResponseCopy renamed = Floats({1});
   renamed[0].name = "OTHER";
   EXPECT_EQ(Difference(Floats({1}), renamed, 0), "only one has output 'OUT'");
-  Answer reshaped = Floats({1});
+  ResponseCopy reshaped = Floats({1});
   reshaped[0].shape = {1, 1};
   EXPECT_EQ(Difference(Floats({1}), reshaped, 0), "output 'OUT' has the shapes [1] and [1,1]");
-  EXPECT_EQ(Difference(Floats({1}), AnswerOf<int32_t>(tensor::DataType::kInt32, {1}), 0),
+  EXPECT_EQ(Difference(Floats({1}), CopyOf<int32_t>(tensor::DataType::kInt32, {1}), 0),
             "output 'OUT' is FP32 and INT32");
   EXPECT_EQ(Difference(Floats({1}), {}, 0), "1 outputs and 0");
 }
