@@ -146,7 +146,10 @@ void GrpcConnection::WorkOnReactor() {
   if (due & kDrain) session_->StartDrain(base::NowNs());
   if (due & kCheck) session_->CheckProgress(watch_.window());
   if (due & kWeigh) WeighUnsent();
-  if ((due & kTick) && !session_->Tick(base::NowNs())) is_finished_ = true;
+  if (due & kTick) {
+    timer_due_ns_ = kNever;
+    if (!session_->Tick(base::NowNs())) is_finished_ = true;
+  }
   ServeOrders();
   if (is_finished_) return Close();
   if (is_write_blocked_.load(std::memory_order_relaxed)) ArmWritable();
@@ -227,11 +230,13 @@ void GrpcConnection::WriteOut() {
   if (failed || (output_.empty() && (session_->is_condemned() || session_->IsOver()))) {
     is_finished_ = true;
   }
-  const bool needs_reactor = is_finished_ || is_write_blocked_.load(std::memory_order_relaxed);
-  if (needs_reactor && !reactor().IsCurrent()) {
-    turn_.CallReactor();
+  const bool is_blocked = is_write_blocked_.load(std::memory_order_relaxed);
+  if (!reactor().IsCurrent()) {
+    const bool needs_timer = session_->next_due_ns() < timer_due_ns_;
+    if (is_finished_ || is_blocked || needs_timer) turn_.CallReactor();
+  } else if (is_blocked && !is_finished_ && !closed()) {
+    ArmWritable();
   }
-  if (needs_reactor && reactor().IsCurrent() && !is_finished_ && !closed()) ArmWritable();
 }
 
 void GrpcConnection::ArmTimer() {
@@ -241,10 +246,7 @@ void GrpcConnection::ArmTimer() {
   const uint64_t now_ns = base::NowNs();
   constexpr uint64_t kMaxWaitNs = uint64_t{86'400} * 1'000'000'000;  // then checked again
   const uint64_t wait_ns = due_ns > now_ns ? std::min(due_ns - now_ns, kMaxWaitNs) : 0;
-  timer_.Start(std::chrono::nanoseconds(wait_ns), [this] {
-    timer_due_ns_ = kNever;
-    ReactorTurn(kTick);
-  });
+  timer_.Start(std::chrono::nanoseconds(wait_ns), [this] { ReactorTurn(kTick); });
 }
 
 void GrpcConnection::Shut() {

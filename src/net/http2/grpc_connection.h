@@ -126,10 +126,10 @@ class GrpcConnection final : public net::Connection, public CallHost {
   Http2Output output_;
   std::unique_ptr<GrpcSession> session_;  // null once closed
   bool is_finished_ = false;              // to be closed on the reactor
+  uint64_t timer_due_ns_ = kNever;        // when timer_ ends
 
   // -- Confined to the reactor. --
   net::Timer timer_;
-  uint64_t timer_due_ns_ = kNever;
   base::BufferRef received_;  // only between a read and the session's processing of it
   size_t received_size_ = 0;  // bytes in it that the session has not seen
   uint8_t due_ = 0;           // see Due

@@ -22,6 +22,24 @@ namespace {
 
 // A stream's window is updated after this many received bytes.
 constexpr size_t kStreamStep = size_t{1} << 20;
+// How long a client may take to close a stream after its response.
+constexpr uint64_t kHalfOpenNs = 1'000'000'000;
+
+void SubmitReset(nghttp2_session* session, const GrpcStream& stream, uint32_t code) {
+  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id, code);
+}
+
+// Resets a stream whose response came before the end of its request, unless `deadlines` is to call
+// this again. Most clients close the stream first. The reset, which tells others to send no more,
+// does not come with the response, because HAProxy (2.6) passes on a reset that it reads together
+// with trailers in place of them: clients would see CANCELLED and not the status.
+void EndHalfOpen(nghttp2_session* session, GrpcStream& stream, uint64_t now_ns,
+                 Deadlines& deadlines) {
+  if (nghttp2_session_get_stream_local_close(session, stream.id) != 1) return;
+  if (stream.is_reset_next) return SubmitReset(session, stream, NGHTTP2_NO_ERROR);
+  stream.is_reset_next = true;
+  deadlines.Add(now_ns + kHalfOpenNs, stream.id);
+}
 
 }  // namespace
 
@@ -280,7 +298,7 @@ void GrpcSession::RefuseMalformed(GrpcStream& stream) {
   stream.is_finished = true;
   stream.ReportCancel();
   stream.assembler.Drop();
-  SubmitReset(stream, NGHTTP2_PROTOCOL_ERROR);
+  SubmitReset(session_, stream, NGHTTP2_PROTOCOL_ERROR);
 }
 
 void GrpcSession::RefuseHttp(GrpcStream& stream, int status) {
@@ -298,14 +316,10 @@ void GrpcSession::Fail(GrpcStream& stream, GrpcStatus status, std::string_view t
   stream.ReportCancel();
   stream.assembler.Drop();
   // A message has been partly sent; trailers now would leave the client with a truncated one.
-  if (stream.output.is_within_message()) return SubmitReset(stream, NGHTTP2_CANCEL);
+  if (stream.output.is_within_message()) return SubmitReset(session_, stream, NGHTTP2_CANCEL);
   stream.output.Drop(output_);
   stream.unsent().Clear();
   Respond(stream);
-}
-
-void GrpcSession::SubmitReset(const GrpcStream& stream, uint32_t code) {
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, code);
 }
 
 void GrpcSession::Apply(GrpcMessagePtr message) {
@@ -345,7 +359,7 @@ void GrpcSession::Respond(GrpcStream& stream) {
     provider.read_callback = &SessionCallbacks<GrpcSession>::ReadData;
     result = SubmitHead(session_, stream.id, stream.response_encoding(), provider);
   }
-  if (result != 0) SubmitReset(stream, NGHTTP2_INTERNAL_ERROR);
+  if (result != 0) SubmitReset(session_, stream, NGHTTP2_INTERNAL_ERROR);
 }
 
 ssize_t GrpcSession::OnReadData(GrpcStream& stream, size_t limit, uint32_t* flags) {
@@ -376,8 +390,8 @@ void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {
   keepalive_.NoteSent();
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) &&
       nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {
-    // The response came before the end of the request: the client need not send the rest.
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
+    deadlines_.Add(now_ns_, frame.hd.stream_id);  // see EndHalfOpen
+    next_due_ns_ = now_ns_;
   }
 }
 
@@ -405,7 +419,11 @@ bool GrpcSession::IsOver() const {
 bool GrpcSession::Tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   while (const std::optional<int32_t> stream_id = deadlines_.TakeDue(now_ns)) {
-    if (GrpcStream* const stream = FindStream(*stream_id)) {
+    GrpcStream* const stream = FindStream(*stream_id);
+    if (stream == nullptr) continue;
+    if (stream->is_finished) {
+      EndHalfOpen(session_, *stream, now_ns_, deadlines_);
+    } else {
       Fail(*stream, GrpcStatus::kDeadlineExceeded, "Deadline Exceeded");
     }
   }

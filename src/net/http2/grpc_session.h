@@ -119,7 +119,6 @@ class GrpcSession {
     if (error.has_value()) [[unlikely]]
       Fail(stream, error->status, error->text);
   }
-  void SubmitReset(const GrpcStream& stream, uint32_t code);
   void AnnounceDrain();
   void ConfirmDrain();
 

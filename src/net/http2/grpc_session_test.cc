@@ -156,6 +156,31 @@ TEST_F(GrpcSessionTest, ACallThatFailsWithinAMessageOfItsResponseIsReset) {
   EXPECT_EQ(client_->reply(id).error_code, static_cast<uint32_t>(NGHTTP2_CANCEL));
 }
 
+TEST_F(GrpcSessionTest, AClientHasAMomentToCloseAStreamThatEndedEarly) {
+  Open();
+  const int32_t polite = Call(Prefixed("x"), true);
+  const int32_t busy = Call(Prefixed("x"), true);
+  Exchange();
+  call(0).Finish(GrpcStatus::kUnavailable, "not today");
+  call(1).Finish(GrpcStatus::kUnavailable, "not today");
+  Exchange();
+  for (const int32_t id : {polite, busy}) {
+    EXPECT_EQ(client_->reply(id).status(), "14");
+    EXPECT_FALSE(client_->reply(id).is_closed);
+  }
+  now_ns_ += kSecond;
+  EXPECT_TRUE(session_->Tick(now_ns_));
+  client_->SendMore(polite, "", false);
+  Exchange();
+  EXPECT_TRUE(client_->reply(polite).is_closed);
+  EXPECT_FALSE(client_->reply(busy).is_closed);
+  EXPECT_EQ(session_->next_due_ns(), now_ns_ + kSecond);
+  EXPECT_TRUE(session_->Tick(now_ns_ + kSecond));
+  Exchange();
+  EXPECT_TRUE(client_->reply(busy).is_closed);
+  EXPECT_EQ(client_->reply(busy).error_code, static_cast<uint32_t>(NGHTTP2_NO_ERROR));
+}
+
 TEST_F(GrpcSessionTest, ABodyThatIsBeingWrittenOutlivesItsStream) {
   Open();
   const int32_t id = Call(Prefixed("x"));
@@ -334,6 +359,8 @@ TEST_F(GrpcSessionTest, AnAbortDropsWhatWaits) {
   EXPECT_EQ(client_->reply(id).status(), "14");
   EXPECT_EQ(client_->reply(id).messages(), Strings{});
   EXPECT_EQ(call().unsent_messages(), 0u);
+  client_->Reset(id);
+  Exchange();
   EXPECT_EQ(events().Take(), (Strings{"x", "cancelled", "done"}));
 }
 

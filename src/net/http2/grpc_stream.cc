@@ -56,6 +56,7 @@ void GrpcStream::Recycle() {
   is_closed = false;
   has_response = false;
   was_cancelled = false;
+  is_reset_next = false;
   status_code = 0;
   status_text.clear();
   trailers.reset();

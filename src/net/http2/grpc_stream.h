@@ -61,6 +61,7 @@ struct GrpcStream final : GrpcCall {
   bool is_closed = false;      // the HTTP/2 stream is over
   bool has_response = false;   // headers were submitted
   bool was_cancelled = false;  // OnCancelled was called
+  bool is_reset_next = false;  // has waited for its client to close it
   int status_code = 0;
   std::string status_text;
   std::unique_ptr<const GrpcTrailers> trailers;  // of its end; null: none
