@@ -37,10 +37,11 @@ SCALED = {
         "policy": {"policy_function": "scaling:wanted"},
     }
 }
-# Applications by name, each at the path of that name.
+# Applications by name. "cases" is at the root, the others each at the path of that name.
 APPLICATIONS = {
     "main": lambda folder: {"models": (folder / "models", folder / "digits.onnx", *models_of_tests.ALL), **SCALED},
     "load": lambda folder: {"models": (models_of_tests.number, models_of_tests.Sum), **SCALED},
+    "cases": lambda folder: {"models": (folder / "shared",), "num_replicas": 2},
     "many": lambda folder: {"models": (folder / "many",), "max_models_per_replica": 2, "num_replicas": 1},
 }
 
@@ -48,7 +49,7 @@ APPLICATIONS = {
 def run(name, folder):
     options = APPLICATIONS[name](folder)
     models = options.pop("models")
-    serve.run(nereid.ray.app(*models, **options, **REPLICA), name=name, route_prefix=f"/{name}")
+    serve.run(nereid.ray.app(*models, **options, **REPLICA), name=name, route_prefix="/" if name == "cases" else f"/{name}")
 
 
 def texts(values):
