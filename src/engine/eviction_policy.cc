@@ -97,9 +97,9 @@ void EvictionPolicy::Distrust(const std::string& name) {
   if (found != entries_.end() && !found->second.is_loaded) found->second.is_distrusted = true;
 }
 
-void EvictionPolicy::PinWhileLoaded(const std::string& name) {
+void EvictionPolicy::PinWhileLoaded(const std::string& name, bool is_pinned) {
   if (const auto found = loaded_.find(name); found != loaded_.end()) {
-    found->second->is_pinned_now = true;
+    found->second->is_pinned_now = is_pinned;
   }
 }
 

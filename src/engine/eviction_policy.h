@@ -71,8 +71,8 @@ class EvictionPolicy {
   void Distrust(const std::string& name);
   // Pinned models never go, now or when they are loaded again.
   void Pin(const std::string& name) { entries_[name].is_pinned = true; }
-  // The model, which is loaded, is pinned until it is unloaded.
-  void PinWhileLoaded(const std::string& name);
+  // The model, which is loaded, is pinned until it is unloaded, or not any more.
+  void PinWhileLoaded(const std::string& name, bool is_pinned);
   // Forgets all that is known of models that are neither loaded nor pinned, except `names`.
   void RetainOnly(const std::set<std::string>& names);
 

@@ -146,7 +146,7 @@ TEST(EvictionPolicy, KeepsAPinWhateverBecomesOfTheModel) {
 TEST(EvictionPolicy, PinsAModelThatIsToStayUntilItIsUnloaded) {
   EvictionPolicy policy(With());
   Load(policy, "a", {50}, 0);
-  policy.PinWhileLoaded("a");
+  policy.PinWhileLoaded("a", true);
   Load(policy, "b", {60}, 1);
   EXPECT_EQ(policy.MakeRoom("b", {}, At(2)).outcome, Outcome::kNever);
   // Another load does not change that, an unload for whatever reason does.

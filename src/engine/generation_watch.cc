@@ -11,11 +11,17 @@ GenerationWatch::News GenerationWatch::Look(const std::vector<std::string>& repo
                                             const std::stop_token& stop) {
   News news;
   std::map<std::string, repository::Generation> now;
+  std::map<std::string, int> pauses;
   for (const std::string& path : repositories) {
+    if (const int left = pauses_[path]; left > 0) {
+      pauses[path] = left - 1;
+      now[path] = std::move(known_[path]);
+      continue;
+    }
     base::Result<repository::Generation> read = repository::ReadGeneration(store_, path, stop);
     if (stop.stop_requested()) return {};
     Tell(path, read.status());
-    news.all_read = news.all_read && read.ok();
+    if (!read.ok()) pauses[path] = kPause;
     repository::Generation& before = known_[path];
     if (read.ok() && *read != before) {
       NEREID_LOG(kInfo, "repository '{}' has generation {}", path, read->number);
@@ -24,6 +30,7 @@ GenerationWatch::News GenerationWatch::Look(const std::vector<std::string>& repo
     now[path] = read.ok() ? *std::move(read) : std::move(before);
   }
   known_ = std::move(now);
+  pauses_ = std::move(pauses);
   Sources merged = Merge(repositories);
   for (const auto& [model, source] : merged) {
     const auto before = merged_.find(model);

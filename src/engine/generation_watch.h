@@ -25,8 +25,10 @@ class GenerationWatch {
     };
     bool is_changed = false;   // some file, or what all of them ask for together
     std::vector<Asked> asked;  // anew, or for the first time
-    bool all_read = true;
   };
+
+  // A file that could not be read is left out of so many looks, because each may take long.
+  static constexpr int kPause = 9;
 
   // `store` outlives this.
   explicit GenerationWatch(const repository::Store& store) : store_(store) {}
@@ -53,6 +55,7 @@ class GenerationWatch {
 
   const repository::Store& store_;
   std::map<std::string, repository::Generation> known_;  // by repository
+  std::map<std::string, int> pauses_;                    // the looks without a repository's file
   Sources merged_;
   std::map<std::string, std::string> told_;  // the last error by repository
 };

@@ -420,7 +420,7 @@ void OnDemand::LoadNow(const std::string& name) {
   {
     base::MutexLock lock(mutex_);
     const bool is_own = options.config.has_value() || !options.files.empty();
-    if (is_own && told.ok()) policy_.PinWhileLoaded(name);
+    if (told.ok()) policy_.PinWhileLoaded(name, is_own);
     if (order != nullptr) TellLocked(*order, load.status.ok() ? told : load.status);
     outcomes = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);

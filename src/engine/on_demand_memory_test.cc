@@ -232,6 +232,14 @@ TEST_F(OnDemandMemoryTest, KeepsAModelThatWasLoadedWithItsOwnConfiguration) {
   EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
 }
 
+TEST_F(OnDemandMemoryTest, LetsAModelGoThatHasTheFilesOfTheRepositoryAgain) {
+  host_.Add("a", 50);
+  Start({.idle_unload = milliseconds(1)});
+  EXPECT_EQ(demand_->Load("a", {.config = "{}", .files = {}}).ToString(), "OK");
+  EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+  host_.WaitUntilUnloaded("a");
+}
+
 TEST_F(OnDemandMemoryTest, KeepsAPinOfAModelThatIsGoneForAWhile) {
   for (const char* name : {"a", "b", "c"}) host_.Add(name, 50);
   host_.Fail("a", "the file is damaged");

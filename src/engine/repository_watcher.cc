@@ -9,9 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A place that cannot be read is looked at less often.
-constexpr int kPatience = 10;
-
 base::TimePoint After(milliseconds interval) {
   if (interval.count() == 0) return base::TimePoint::max();  // never
   return std::chrono::steady_clock::now() + interval;
@@ -70,7 +67,7 @@ void RepositoryWatcher::Run() {
     bool must_poll = IsDue(next_poll);
     if (IsDue(next_look)) {
       must_poll |= Look();
-      next_look = After(is_blind_ ? intervals_.looks * kPatience : intervals_.looks);
+      next_look = After(intervals_.looks);
     }
     if (must_poll && actions_.poll) actions_.poll();
     if (must_poll) next_poll = After(intervals_.polls);
@@ -82,7 +79,6 @@ void RepositoryWatcher::Run() {
 
 bool RepositoryWatcher::Look() {
   const GenerationWatch::News news = watch_.Look(actions_.repositories(), stop_.get_token());
-  is_blind_ = !news.all_read;
   if (!news.is_changed) return false;
   actions_.keep_out(watch_.Unwanted());
   if (actions_.wishes.fulfil) {

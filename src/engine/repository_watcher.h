@@ -61,7 +61,6 @@ class RepositoryWatcher {
   const Actions actions_;
   GenerationWatch watch_;  // of the thread, and of Begin before that
   std::vector<GenerationWatch::News::Asked> first_;
-  bool is_blind_ = false;  // the last look could not read everything
   WishTasks tasks_;
   std::stop_source stop_;
   base::Mutex mutex_;
