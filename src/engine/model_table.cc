@@ -103,7 +103,7 @@ ModelTable::Part::Part(ModelRecords records) : models(std::move(records)) {
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) {
         if (version.model->has_ready_check()) to_be_asked.push_back(version.model.get());
-      } else if (version.state != VersionState::kUnloading && version.reason != kUnloadedReason) {
+      } else if (version.is_missing()) {
         all_ready = false;
       }
     }

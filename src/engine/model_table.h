@@ -29,16 +29,22 @@ enum class VersionState { kUnknown, kReady, kUnavailable, kLoading, kUnloading }
 // Returns the state as the repository index prints it: "READY", ...
 std::string_view StateName(VersionState state);
 
+// The reason of a version that was unloaded on purpose, so that it does not count as a failure.
+inline constexpr std::string_view kUnloadedReason = "unloaded";
+
 // The state of one version of a model.
 struct VersionRecord {
+  // Whether the version ought to be there and is not, which keeps the server from being ready.
+  bool is_missing() const {
+    return state != VersionState::kReady && state != VersionState::kUnloading &&
+           reason != kUnloadedReason;
+  }
+
   VersionState state = VersionState::kUnknown;
   std::string reason;  // why it is not ready
   std::shared_ptr<core::Model>
       model;  // set while it is ready or unloading; shared with the life cycle
 };
-
-// The reason of a version that was unloaded on purpose, so that it does not count as a failure.
-inline constexpr std::string_view kUnloadedReason = "unloaded";
 
 // Every version of a model that was ever loaded or tried, by its number.
 struct ModelRecord {

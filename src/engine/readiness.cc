@@ -52,10 +52,13 @@ service::HealthCheck Readiness::CheckModels() const {
   const ModelTable& table = life_cycle_.Table();
   std::vector<core::ModelHandle> loaded;
   for (const auto& [id, record] : table.models()) {
+    if (record->versions.empty()) {
+      check.problems.push_back(fmt::format("model '{}' has no available versions", id.Text()));
+    }
     for (const auto& [version, state] : record->versions) {
       if (state.state == VersionState::kReady && state.model->TryPin()) {
         loaded.emplace_back(*state.model);
-      } else if (state.state != VersionState::kReady && state.reason != kUnloadedReason) {
+      } else if (state.is_missing()) {
         check.problems.push_back(
             fmt::format("model '{}' version {} is {}", id.Text(), version, StateName(state.state)));
       }

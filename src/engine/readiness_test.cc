@@ -47,17 +47,28 @@ TEST_F(ReadinessTest, NothingIsWrongWithModelsThatAreLoaded) {
 TEST_F(ReadinessTest, NamesVersionsThatFailedWithoutTheReason) {
   factory_.Fail("m:2", "a secret");
   Load(FakeModel{PlainConfig("m")}.With(AllVersions()).With({{1, 1}, {2, 1}}));
-  ASSERT_TRUE(WaitUntilGone("m:1"));
   EXPECT_FALSE(readiness_.AreModelsReady());
   EXPECT_THAT(readiness_.CheckModels().problems, ElementsAre("model 'm' version 2 is UNAVAILABLE"));
 }
 
-TEST_F(ReadinessTest, UnloadedModelsDoNotMatter) {
+TEST_F(ReadinessTest, NamesModelsWithoutVersions) {
+  Load(FakeModel{PlainConfig("m")}.With(SpecificVersions({9})));
+  EXPECT_FALSE(readiness_.AreModelsReady());
+  EXPECT_THAT(readiness_.CheckModels().problems,
+              ElementsAre("model 'm' has no available versions"));
+}
+
+TEST_F(ReadinessTest, ModelsThatAreUnloadedDoNotMatter) {
   ASSERT_EQ(Load(FakeModel{PlainConfig("m")}), "OK");
+  core::ModelHandle request = Pin("m");
   life_cycle_->Unload({"m"});
-  ASSERT_TRUE(WaitUntilGone("m:1"));
-  EXPECT_TRUE(readiness_.AreModelsReady());
-  EXPECT_THAT(readiness_.CheckModels().problems, IsEmpty());
+  for (const char* const state : {"UNLOADING", "UNAVAILABLE unloaded"}) {
+    EXPECT_EQ(State("m"), state);
+    EXPECT_TRUE(readiness_.AreModelsReady());
+    EXPECT_THAT(readiness_.CheckModels().problems, IsEmpty());
+    request.Reset();
+    ASSERT_TRUE(life_cycle_->WaitUntilGone({"m"}, InAMinute()));
+  }
 }
 
 TEST_F(ReadinessTest, AModelIsNotReadyIfItsOnlyInstanceIsStuck) {

@@ -90,7 +90,11 @@ class GpuInstancesTest : public testing::Test {
         server_);
   }
 
+  // In place of the model before.
   base::Status Start(std::vector<InstanceGroup> groups, std::string platform = "") {
+    instances_.clear();
+    core_model_.reset();
+    model_.reset();
     config::ModelConfig config;
     config.name = "model";
     config.platform = std::move(platform);
@@ -177,7 +181,7 @@ TEST_F(GpuInstancesTest, AreOnTheCpuIfTheModelIsForIt) {
   EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kCpu);
   ASSERT_TRUE(Start({{.count = 2}}, "torch_aoti").ok());
   EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kCpu);
-  EXPECT_EQ(instances_.size(), 3u);
+  EXPECT_EQ(instances_.size(), 2u);
   ASSERT_TRUE(Start({{.kind = Kind::kGpu, .gpus = {1}}}, "torch_aoti").ok());
   EXPECT_EQ(model_->config().instance_group[0].kind, Kind::kGpu);
 }
