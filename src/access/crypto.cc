@@ -29,16 +29,21 @@ Digest HashOf(std::string_view bytes) {
 // Eight bytes at a time, because a token has a thousand of them and is compared for every request.
 bool IsSame(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
+  constexpr size_t kWord = sizeof(uint64_t);
   uint64_t difference = 0;
-  size_t i = 0;
-  for (; i + sizeof(uint64_t) <= a.size(); i += sizeof(uint64_t)) {
+  const auto compare_word = [&](size_t at) {
     uint64_t left = 0;
     uint64_t right = 0;
-    std::memcpy(&left, a.data() + i, sizeof left);
-    std::memcpy(&right, b.data() + i, sizeof right);
+    std::memcpy(&left, a.data() + at, kWord);
+    std::memcpy(&right, b.data() + at, kWord);
     difference |= left ^ right;
+  };
+  if (a.size() < kWord) {
+    for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<uint8_t>(a[i] ^ b[i]);
+  } else {
+    for (size_t at = 0; at + kWord < a.size(); at += kWord) compare_word(at);
+    compare_word(a.size() - kWord);  // may overlap the one before
   }
-  for (; i < a.size(); ++i) difference |= static_cast<uint8_t>(a[i] ^ b[i]);
   // The compiler does not know the value before this, so it cannot stop the loops early.
   asm volatile("" : "+r"(difference));
   return difference == 0;

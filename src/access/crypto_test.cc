@@ -38,13 +38,15 @@ TEST(Comparison, SeesEveryDifference) {
   EXPECT_FALSE(IsSame("abc", "abd"));
   EXPECT_FALSE(IsSame("abc", "ab"));
   EXPECT_FALSE(IsSame("", "a"));
-  const std::string text(37, 'x');
-  for (size_t i = 0; i < text.size(); ++i) {
-    std::string other = text;
-    other[i] ^= 1;
-    EXPECT_FALSE(IsSame(text, other)) << i;
+  for (size_t size = 1; size < 40; ++size) {
+    const std::string text(size, 'x');
+    EXPECT_TRUE(IsSame(text, std::string(size, 'x')));
+    for (size_t i = 0; i < size; ++i) {
+      std::string other = text;
+      other[i] ^= 1;
+      EXPECT_FALSE(IsSame(text, other)) << i << " of " << size;
+    }
   }
-  EXPECT_TRUE(IsSame(text, std::string(37, 'x')));
 }
 
 }  // namespace

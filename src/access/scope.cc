@@ -53,10 +53,10 @@ bool MatchesPattern(std::string_view pattern, std::string_view text) {
 
 // The server ignores blanks around the name of a model that it is to load.
 bool ModelPatterns::Allows(std::string_view model) const {
+  if (patterns_.empty()) return true;
   model = base::Trim(model, " \t\n\v\f\r");
-  return patterns_.empty() || std::ranges::any_of(patterns_, [model](const std::string& pattern) {
-           return MatchesPattern(pattern, model);
-         });
+  return std::ranges::any_of(
+      patterns_, [model](const std::string& pattern) { return MatchesPattern(pattern, model); });
 }
 
 }  // namespace nereid::access

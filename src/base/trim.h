@@ -8,9 +8,16 @@ namespace nereid::base {
 
 // Returns `text` without the characters of `blanks` at its ends.
 constexpr std::string_view Trim(std::string_view text, std::string_view blanks) {
-  const size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  // Quicker than find_first_not_of, which calls memchr for each character.
+  const auto is_blank = [blanks](char character) {
+    for (const char blank : blanks) {
+      if (character == blank) return true;
+    }
+    return false;
+  };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace nereid::base
