@@ -118,7 +118,7 @@ void AddServe(Command& command) {
       .Names(Hint::kFile);
   command.Option("--host", "ADDRESS", settings.host,
                  "The address to listen on. 0.0.0.0 serves other machines as well.");
-  command.Option("--port", "PORT", settings.port,
+  command.Option("--port,--http-port", "PORT", settings.port,
                  "The port of HTTP. Without it 8000, or the next free one.");
   command.Option("--grpc-port", "PORT", settings.grpc_port,
                  "The port of gRPC. Without it 8001, or the next free one.");
