@@ -168,6 +168,11 @@ class Loader(yaml.CSafeLoader):
 Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: node.value)
 
 
+def is_definition(made):
+    """Whether it is a whole one: folders may have patches as well."""
+    return bool(made) and made["kind"] == "CustomResourceDefinition" and "names" in made.get("spec", {})
+
+
 def definitions(paths):
     """The CustomResourceDefinitions that what is here needs."""
     files = [path for path in paths if path.is_file()]
@@ -176,7 +181,7 @@ def definitions(paths):
         files += sorted(module(name).glob(pattern))
     for file in files:
         for made in yaml.load_all(file.read_text(), Loader):
-            if made and made["kind"] == "CustomResourceDefinition" and made["spec"]["names"]["plural"].endswith(LOADED):
+            if is_definition(made) and made["spec"]["names"]["plural"].endswith(LOADED):
                 yield made
 
 
