@@ -53,7 +53,7 @@ std::vector<std::string> InstalledIn(const std::string& directory, std::string_v
 // nothing.
 std::optional<std::string> FindBackend(const ModelView& model, const CheckOptions& options) {
   const std::string& backend = model.config->backend;
-  const std::string place = JoinPath(options.backend_directory, backend);
+  std::string place = JoinPath(options.backend_directory, backend);
   const std::string library = fmt::format("libtriton_{}.so", backend);
   const std::string& runtime = model.config->runtime;
   std::vector<std::string> folders;

@@ -158,8 +158,10 @@ std::optional<std::vector<std::string>> EvictionPolicy::HoldersOf(const std::str
     holders.push_back(holder);
   }
   // An ensemble has the parts of its inner ones, too.
-  std::ranges::stable_sort(holders, std::greater<>(), [this](const std::string& holder) {
-    return loaded_.at(holder)->parts.size();
+  std::ranges::sort(holders, [this](const std::string& a, const std::string& b) {
+    const size_t a_parts = loaded_.at(a)->parts.size();
+    const size_t b_parts = loaded_.at(b)->parts.size();
+    return a_parts != b_parts ? a_parts > b_parts : a < b;
   });
   return holders;
 }

@@ -33,7 +33,7 @@ std::vector<LoadedVersion*> OuterFirst(std::vector<LoadedVersion*> versions) {
     for (const LoadedVersion* version : versions) {
       needed.insert(version->steps.begin(), version->steps.end());
     }
-    const auto inner = std::ranges::stable_partition(
+    const auto inner = std::ranges::partition(
         versions, [&](const LoadedVersion* version) { return !needed.contains(version->id); });
     // Versions that were loaded at different times may have been made for each other in a circle.
     const auto end = inner.begin() == versions.begin() ? versions.end() : inner.begin();
