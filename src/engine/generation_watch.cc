@@ -10,27 +10,25 @@ namespace nereid::engine {
 GenerationWatch::News GenerationWatch::Look(const std::vector<std::string>& repositories,
                                             const std::stop_token& stop) {
   News news;
-  std::map<std::string, repository::Generation> now;
-  std::map<std::string, int> pauses;
+  std::map<std::string, File> now;
   for (const std::string& path : repositories) {
-    if (const int left = pauses_[path]; left > 0) {
-      pauses[path] = left - 1;
-      now[path] = std::move(known_[path]);
+    File& file = now[path] = std::move(known_[path]);
+    if (file.pause > 0) {
+      --file.pause;
       continue;
     }
     base::Result<repository::Generation> read = repository::ReadGeneration(store_, path, stop);
     if (stop.stop_requested()) return {};
     Tell(path, read.status());
-    if (!read.ok()) pauses[path] = kPause;
-    repository::Generation& before = known_[path];
-    if (read.ok() && *read != before) {
+    if (!read.ok()) {
+      file.pause = kPause;
+    } else if (*read != file.generation) {
       NEREID_LOG(kInfo, "repository '{}' has generation {}", path, read->number);
       news.is_changed = true;
+      file.generation = *std::move(read);
     }
-    now[path] = read.ok() ? *std::move(read) : std::move(before);
   }
   known_ = std::move(now);
-  pauses_ = std::move(pauses);
   Sources merged = Merge(repositories);
   for (const auto& [model, source] : merged) {
     const auto before = merged_.find(model);
@@ -55,7 +53,7 @@ GenerationWatch::Sources GenerationWatch::Merge(
     const std::vector<std::string>& repositories) const {
   Sources merged;
   for (const std::string& path : repositories) {
-    for (const auto& [model, wish] : known_.at(path).wishes) {
+    for (const auto& [model, wish] : known_.at(path).generation.wishes) {
       merged.try_emplace(model, Source{path, wish});
     }
   }

@@ -46,6 +46,11 @@ class GenerationWatch {
     repository::Wish wish;
     bool operator==(const Source&) const = default;
   };
+  // The file of a repository as it was when it could be read.
+  struct File {
+    repository::Generation generation;
+    int pause = 0;  // how many looks are to leave it out
+  };
   using Sources = std::map<std::string, Source>;  // by the model's name
 
   // Of several repositories that name a model, the first counts.
@@ -54,8 +59,7 @@ class GenerationWatch {
   void Tell(const std::string& repository, const base::Status& status);
 
   const repository::Store& store_;
-  std::map<std::string, repository::Generation> known_;  // by repository
-  std::map<std::string, int> pauses_;                    // the looks without a repository's file
+  std::map<std::string, File> known_;  // by repository
   Sources merged_;
   std::map<std::string, std::string> told_;  // the last error by repository
 };

@@ -11,7 +11,7 @@ from google.protobuf import message_factory
 from tritonclient.grpc import service_pb2
 
 from harness import server as servers
-from harness import wire
+from harness import transports, wire
 
 CASES = pathlib.Path(__file__).parent / "cases"
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
@@ -29,6 +29,17 @@ def load():
 
 def steps(case):
     return case.get("steps") or [case]
+
+
+class Front:
+    """A proxy in front of servers, as the cases see a server."""
+
+    def __init__(self, http_port, grpc=None):
+        self.http_port, self.grpc = http_port, grpc
+        self.transport = transports.Tcp()
+
+    def connect(self, service, timeout=30):
+        return self.transport.connect(self, service, timeout)
 
 
 class Mismatch(AssertionError):

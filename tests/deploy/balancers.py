@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import urllib.request
 
 from harness import server as servers
 
@@ -125,6 +126,16 @@ class Balancer:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
             return True
         return False
+
+    def wait_until_it_passes(self):
+        """Until it passes requests on, which it begins to once it has asked for health."""
+
+        def passes():
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{self.http}/v2/health/ready", timeout=10):
+                return True
+            return False
+
+        servers.wait_until(passes, f"{self.kind} to pass requests on")
 
     @property
     def log(self):

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must be the same through a balancer as without one: scheduling, for clients of one server, and traces."""
 
-import contextlib
-import urllib.request
-
 import balancers
 import numpy as np
 import pytest
@@ -29,13 +26,7 @@ def balance(running, folder):
     """HAProxy in front of one or more servers; the three of its file are these in turn."""
     ports = [(server.http_port, server.grpc_port) for server in running]
     balancer = balancers.Balancer("haproxy", folder, [ports[n % len(ports)] for n in range(3)])
-
-    def passes():
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{balancer.http}/v2/health/ready", timeout=10):
-            return True
-        return False
-
-    servers.wait_until(passes, "HAProxy to pass requests on")
+    balancer.wait_until_it_passes()
     return balancer
 
 

@@ -1,35 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of compat/cases through each balancer of deploy/proxies: clients see the same protocols as without one."""
 
-import contextlib
-import urllib.request
-
 import balancers
 import pytest
 from compat import kinds, protocol
 from harness import server as servers
-from harness import transports
 
 pytestmark = pytest.mark.newer
-
-
-class Front:
-    """A balancer in front of a server, as the cases see a server."""
-
-    def __init__(self, kind, server, folder):
-        self.balancer = balancers.Balancer(kind, folder, [(server.http_port, server.grpc_port)] * 3)
-        self.http_port, self.grpc = self.balancer.http_port, self.balancer.grpc
-        self.transport = transports.Tcp()
-        servers.wait_until(self.passes, f"{kind} to pass requests on")
-
-    def passes(self):
-        url = f"http://{self.balancer.http}/v2/health/ready"
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=10):
-            return True
-        return False
-
-    def connect(self, service, timeout=30):
-        return self.transport.connect(self, service, timeout)
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +19,21 @@ def get_front(require_server, repository_path, tmp_path_factory):
         repository, args = kinds.KINDS[kind](folder, repository_path)
         # Balancers send nothing to a server that is not ready, as it is else after cases of models that cannot be loaded.
         server = servers.start(repository, args=[*args, "--strict-readiness=false"], log_dir=folder)
-        return server, Front(balancer, server, tmp_path_factory.mktemp(balancer))
+        front = balancers.Balancer(balancer, tmp_path_factory.mktemp(balancer), [(server.http_port, server.grpc_port)] * 3)
+        front.wait_until_it_passes()
+        return server, front
 
     def get(balancer, kind):
         if reason := balancers.missing(balancer):
             pytest.skip(f"deploy/proxies is NOT tested with it: {reason}")
         if (balancer, kind) not in fronts:
             fronts[balancer, kind] = start(balancer, kind)
-        return fronts[balancer, kind][1]
+        front = fronts[balancer, kind][1]
+        return protocol.Front(front.http_port, front.grpc)
 
     yield get
     for server, front in fronts.values():
-        front.balancer.stop()
+        front.stop()
         server.stop()
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from compat import protocol
-from harness import repository, transports
+from harness import repository
 from harness import server as servers
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
@@ -18,8 +18,6 @@ import cluster as clusters  # noqa: E402
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(servers.REFERENCE, reason="about this server's package")]
 
 FILES = ("generate", "http_details", "http_infer_binary", "http_infer_json", "http_queries", "http_types", "shared_memory_off")
-
-
 CLOSED = re.compile(r"/v2/repository/(index|models/\w+/(un)?load)")
 
 
@@ -33,17 +31,6 @@ def cases(are_closed):
             yield pytest.param(case, id=f"{file}: {case['name']}")
 
 
-class Front:
-    """Ray Serve's proxy, as the cases see a server."""
-
-    def __init__(self, port):
-        self.http_port = port
-        self.transport = transports.Tcp()
-
-    def connect(self, service, timeout=30):
-        return self.transport.connect(self, service, timeout)
-
-
 @pytest.fixture(scope="module")
 def front(require_server):
     if reason := clusters.missing():
@@ -51,7 +38,7 @@ def front(require_server):
     running = clusters.Cluster(lambda folder: repository.write(folder / "shared", with_onnx=servers.has_backend("onnxruntime")))
     try:
         running.ask("run", app="cases")
-        yield Front(running.port)
+        yield protocol.Front(running.port)
     finally:
         running.stop()
 

@@ -390,7 +390,9 @@ void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {
   keepalive_.NoteSent();
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) &&
       nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {
-    deadlines_.Add(now_ns_, frame.hd.stream_id);  // see EndHalfOpen
+    // For EndHalfOpen. The clock was read when bytes last came, so the wait begins with the next
+    // Tick.
+    deadlines_.Add(now_ns_, frame.hd.stream_id);
     next_due_ns_ = now_ns_;
   }
 }
