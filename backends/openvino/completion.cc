@@ -79,6 +79,12 @@ bool NeedsCompletion(const ModelConfig& config) {
          List(config, "output").Size() == 0;
 }
 
+bool HasBatchLayout(const Signature& signature) {
+  const auto has = [](const TensorInfo& tensor) { return tensor.has_batch_layout; };
+  return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
+         std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
+}
+
 bool HasBatchOf(const Signature& signature, int64_t rows) {
   const auto has = [rows](const TensorInfo& tensor) {
     return tensor.has_rank && !tensor.dims.empty() && tensor.dims[0] == rows;
@@ -89,9 +95,13 @@ bool HasBatchOf(const Signature& signature, int64_t rows) {
 
 Error Complete(const Signature& signature, int64_t max_batch_size, const std::string& model,
                ModelConfig* config) {
-  if (config->max_batch_size() == 0) {
+  const bool adds_size = config->max_batch_size() == 0;
+  if (adds_size) {
     config->SetMaxBatchSize(max_batch_size);
-    if (max_batch_size > 1 && backend::Find(config->json(), "sequence_batching") == nullptr &&
+  }
+  if (adds_size || HasBatchLayout(signature)) {
+    if (config->max_batch_size() > 1 &&
+        backend::Find(config->json(), "sequence_batching") == nullptr &&
         backend::Find(config->json(), "dynamic_batching") == nullptr) {
       config->SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
     }

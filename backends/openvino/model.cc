@@ -47,7 +47,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   bool auto_complete = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &auto_complete));
   std::shared_ptr<Program> program;
-  if (auto_complete && NeedsCompletion(model->config_)) {
+  if (auto_complete && (NeedsCompletion(model->config_) || HasBatchLayout(source->signature()))) {
     NEREID_KIT_ASSIGN(program, model->AutoComplete(handle, *source));
   }
   NEREID_KIT_ASSIGN(const bool is_changed, model->Adapt(source));
@@ -117,6 +117,8 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, Source& 
                                StrCat("the configuration lists all dimensions of '", *listed, "'"));
   } else if (default_size <= 0) {
     verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
+  } else if (HasBatchLayout(source.signature())) {
+    NEREID_KIT_ASSIGN(verdict, TryLayout(source.signature()));
   } else if (!HasBatchOf(source.signature(), -1)) {
     verdict = BatchVerdict::No(backend::kFixedDimension, "not all first dimensions are variable");
   } else {
@@ -128,6 +130,28 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, Source& 
   }
   NEREID_KIT_TRY(backend::Explain(handle, "batching", verdict.ToJson()));
   return verdict;
+}
+
+Result<BatchVerdict> Model::TryLayout(const Signature& signature) const {
+  const BatchVerdict batched{.is_batched = true,
+                             .reason = "layout",
+                             .text = "the file's layouts call the first dimensions the batch"};
+  if (HasBatchOf(signature, -1)) {
+    return batched;
+  }
+  NEREID_KIT_ASSIGN(const std::unique_ptr<Source> source, Read());
+  Changes changes;
+  changes.input_types.resize(signature.inputs.size());
+  changes.output_types.resize(signature.outputs.size());
+  for (const TensorInfo& input : signature.inputs) {
+    changes.input_dims.emplace_back(input.dims)->at(0) = -1;
+  }
+  if (!source->Change(changes).ok() || !HasBatchOf(source->signature(), -1)) {
+    return BatchVerdict::No(backend::kFixedDimension,
+                            "the file's layouts call the first dimensions the batch, but the model "
+                            "cannot have another number of rows");
+  }
+  return batched;
 }
 
 Result<bool> Model::Adapt(std::unique_ptr<Source>& source) {

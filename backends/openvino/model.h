@@ -70,6 +70,8 @@ class Model {
                                                          Source& source);
   backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle, Source& source,
                                                         std::shared_ptr<Program>* program);
+  // The verdict on a model whose file calls the first dimensions the batch.
+  backend::Result<backend::BatchVerdict> TryLayout(const Signature& signature) const;
   // Makes the source what the configuration says, and returns whether that changed it. Sets ports_,
   // binding_ and, where the file cannot have other batches than it was made for, fixed_batch of the
   // settings.

@@ -24,7 +24,8 @@ struct TensorInfo {
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;  // INVALID: no such type in Triton
   std::string type;                                            // OpenVINO's name of the type
   bool has_rank = true;
-  std::vector<int64_t> dims;  // -1 if variable
+  std::vector<int64_t> dims;      // -1 if variable
+  bool has_batch_layout = false;  // the file's layout calls the first dimension the batch
 };
 
 // Returns the position of the tensor that has `name` among its names, or -1.

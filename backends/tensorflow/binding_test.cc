@@ -151,14 +151,14 @@ TEST(TensorFlowCompletion, SeesNoHintInATensorWithoutDimensions) {
   ASSERT_TRUE(hint.ok());
   EXPECT_EQ(hint.value(), BatchHint::kBatched);
   EXPECT_FALSE(CanBatch(signature));
-  EXPECT_TRUE(CanBatchAsConfigured(signature));
+  EXPECT_EQ(FindUnbatched(signature), std::nullopt);
+  EXPECT_EQ(FindUnbatched(OneToOne(Info("x:0", {-1}), Info("y:0", {2, 3}))), "y");
 }
 
 TEST(TensorFlowCompletion, FillsWhatIsLeftOut) {
   Signature signature = OneToOne(Info("x:0", {-1, 3}), Info("y:0", {-1}));
   signature.inputs["z"] = Info("z:0", {-1, -1});
   ModelConfig config = Config(R"("max_batch_size":2,"input":[{"name":"x"}])");
-  EXPECT_TRUE(NeedsCompletion(config, signature));
   ASSERT_TRUE(Complete(signature, "m", &config).ok());
   auto ports = backend::Ports::FromConfig(config);
   ASSERT_EQ(ports.value().inputs.size(), 2U);
@@ -166,7 +166,7 @@ TEST(TensorFlowCompletion, FillsWhatIsLeftOut) {
   EXPECT_EQ(ports.value().inputs[1].name, "z");
   EXPECT_EQ(ports.value().inputs[1].dims, std::vector<int64_t>{-1});
   EXPECT_EQ(ports.value().outputs[0].dims, std::vector<int64_t>{}) << "one element per row";
-  EXPECT_FALSE(NeedsCompletion(config, signature));
+  EXPECT_NE(backend::Find(config.json(), "dynamic_batching"), nullptr);
 }
 
 TEST(TensorFlowCompletion, LeavesOutputsOutThatAreNotListed) {

@@ -154,19 +154,21 @@ Error CompleteList(const char* key, const Tensors& tensors, bool adds, const std
 }  // namespace
 
 bool CanBatch(const Signature& signature) {
-  return CanBatchAsConfigured(signature) &&
+  return !FindUnbatched(signature) &&
          std::none_of(signature.inputs.begin(), signature.inputs.end(),
                       [](const auto& entry) { return IsScalar(entry.second); });
 }
 
-bool CanBatchAsConfigured(const Signature& signature) {
-  const auto can = [](const auto& entry) {
-    const TensorInfo& info = entry.second;
-    return !info.has_rank || (!info.dims.empty() && info.dims[0] == -1);
-  };
-  return std::all_of(signature.inputs.begin(), signature.inputs.end(),
-                     [&](const auto& entry) { return IsScalar(entry.second) || can(entry); }) &&
-         std::all_of(signature.outputs.begin(), signature.outputs.end(), can);
+std::optional<std::string> FindUnbatched(const Signature& signature) {
+  for (const Tensors* const tensors : {&signature.inputs, &signature.outputs}) {
+    for (const auto& [name, info] : *tensors) {
+      const bool may_be_any = tensors == &signature.inputs && IsScalar(info);
+      if (info.has_rank && !may_be_any && (info.dims.empty() || info.dims[0] != -1)) {
+        return name;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 Result<BatchHint> HintOf(const ModelConfig& config, const Signature& signature,
@@ -195,15 +197,6 @@ Result<BatchHint> HintOf(const ModelConfig& config, const Signature& signature,
     }
   }
   return hint;
-}
-
-bool NeedsCompletion(const ModelConfig& config, const Signature& signature) {
-  const auto is_partial = [](const rapidjson::Value& io) { return LacksType(io) || LacksDims(io); };
-  const auto inputs = config.tensors("input");
-  const auto outputs = config.tensors("output");
-  return outputs.Empty() || std::any_of(inputs.begin(), inputs.end(), is_partial) ||
-         std::any_of(outputs.begin(), outputs.end(), is_partial) ||
-         !Missing(config, "input", signature.inputs).empty();
 }
 
 Error Complete(const Signature& signature, const std::string& model, ModelConfig* config) {

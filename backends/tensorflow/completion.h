@@ -2,6 +2,7 @@
 // Adds to a configuration what a signature of a SavedModel says: tensors, types, dimensions.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "backend_kit/config.h"
@@ -11,9 +12,9 @@ namespace nereid::tensorflow {
 
 // Whether all first dimensions are variable, as far as they are known.
 bool CanBatch(const Signature& signature);
-// Whether a configuration can make the model batched: as CanBatch, but inputs without dimensions
-// may have those of the configuration.
-bool CanBatchAsConfigured(const Signature& signature);
+// Returns a tensor because of which no configuration can make the model batched: as CanBatch, but
+// inputs without dimensions may have those of the configuration.
+std::optional<std::string> FindUnbatched(const Signature& signature);
 
 // What the dimensions in a configuration say of batches: those of a batched model have no first
 // one.
@@ -23,10 +24,8 @@ enum class BatchHint { kNone, kBatched, kUnbatched };
 backend::Result<BatchHint> HintOf(const backend::ModelConfig& config, const Signature& signature,
                                   const std::string& model);
 
-// Whether tensors, or types or dimensions of tensors, are missing.
-bool NeedsCompletion(const backend::ModelConfig& config, const Signature& signature);
-
-// Adds what is missing; `config` has its max_batch_size. Fails for tensors that a configuration
+// Adds what is missing, also a dynamic batcher where there are batches and no scheduler is chosen;
+// `config` has its max_batch_size. Fails for tensors that a configuration
 // cannot describe.
 backend::Error Complete(const Signature& signature, const std::string& model,
                         backend::ModelConfig* config);

@@ -43,7 +43,8 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::map<std::string, Signature> signatures;
   Graph graph;
-  bool has_values = false;  // of variables, in files beside the graph
+  bool has_values = false;   // of variables, in files beside the graph
+  bool has_init_op = false;  // an operation that is run when the graph is loaded
 };
 
 // "node:0" → "node".

@@ -116,7 +116,13 @@ class Parser {
         meta.graph = ReadGraph(field.range);
       } else if (field.number == meta_graph_field::kSignature && IsMessage(field)) {
         ReadEntry(field.range, [&](std::string name, WireRange value) {
+          meta.has_init_op = meta.has_init_op || name == "__saved_model_init_op";
           meta.signatures[std::move(name)] = ReadSignature(value);
+        });
+      } else if (field.number == meta_graph_field::kCollection && IsMessage(field)) {
+        ReadEntry(field.range, [&](const std::string& name, WireRange) {
+          meta.has_init_op =
+              meta.has_init_op || name == "saved_model_main_op" || name == "legacy_init_op";
         });
       }
     });

@@ -43,16 +43,14 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
 Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   NEREID_KIT_ASSIGN(const BatchVerdict verdict, ChooseBatching(handle));
   const int64_t size = config_.max_batch_size();
-  const bool changes_size = size == 0 && verdict.is_batched;
-  if (!changes_size && !NeedsCompletion(config_, file_.signature)) {
-    return {};
-  }
-  if (size > 0 && !CanBatchAsConfigured(file_.signature)) {
+  if (const auto unbatched = FindUnbatched(file_.signature); size > 0 && unbatched) {
     return Error::Internal(StrCat("unable to autofill for '", name_,
                                   "', configuration specified max-batch ", size,
-                                  " but model signature does not support batching"));
+                                  " but model signature does not support batching: the first "
+                                  "dimension of '",
+                                  *unbatched, "' is not variable"));
   }
-  if (changes_size) {
+  if (size == 0 && verdict.is_batched) {
     config_.SetMaxBatchSize(backend_.flags().default_max_batch_size);
   }
   NEREID_KIT_TRY(Complete(file_.signature, name_, &config_));

@@ -71,11 +71,13 @@ Result<Signature> ChooseSignature(const MetaGraph& graph, const std::string& wan
 }
 
 // A SavedModel that was copied without its folder of variables would load, and no request would
-// work.
-Error CheckVariables(const MetaGraph& graph, const Signature& signature, const fs::path& folder) {
+// work, unless operations that are run first give the variables their values.
+Error CheckVariables(const MetaGraph& graph, const Signature& signature, const SessionSpec& spec) {
+  const fs::path folder = spec.path;
   constexpr const char* kIndex = "variables/variables.index";
   std::error_code ignored;
-  if (!graph.has_values || fs::exists(folder / kIndex, ignored)) {
+  const bool has_init_ops = graph.has_init_op || !spec.init_ops.empty();
+  if (!graph.has_values || has_init_ops || fs::exists(folder / kIndex, ignored)) {
     return {};
   }
   std::vector<std::string> places;
@@ -160,8 +162,7 @@ class Reader {
     for (MetaGraph& graph : graphs) {
       if (HasTags(graph, settings_.tags)) {
         NEREID_KIT_ASSIGN(file_.signature, ChooseSignature(graph, settings_.signature, model_));
-        if (const Error error = CheckVariables(graph, file_.signature, file_.spec.path);
-            !error.ok()) {
+        if (const Error error = CheckVariables(graph, file_.signature, file_.spec); !error.ok()) {
           return FailedToLoad(model_, error);
         }
         file_.graph = std::move(graph.graph);

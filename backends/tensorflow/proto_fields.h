@@ -10,7 +10,7 @@ namespace saved_model_field {
 inline constexpr uint32_t kMetaGraph = 2;
 }
 namespace meta_graph_field {
-inline constexpr uint32_t kInfo = 1, kGraph = 2, kSaver = 3, kSignature = 5;
+inline constexpr uint32_t kInfo = 1, kGraph = 2, kSaver = 3, kCollection = 4, kSignature = 5;
 inline constexpr uint32_t kTagOfInfo = 4, kRestoreOfSaver = 3;
 }  // namespace meta_graph_field
 namespace signature_field {

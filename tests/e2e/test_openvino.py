@@ -59,6 +59,11 @@ def write_others(repository):
     add("completed", "add_sub", "FP32", "?x4")
     add("completed_fixed", "add_sub", "FP32", "2x4")
     add("completed_share", "share", "FP32", "?x4")
+    add("layout", "N:add_sub", "FP32", "1x4")
+    add("layout_variable", "N:share", "FP32", "?x4")
+    add("layout_of_eight_rows", "N:as_made", "FP32", "8x4")
+    add("layout_listed", "N:echo", "FP32", "1x4", config(*one, max_batch_size=8))
+    add("layout_of_one_row", "N:echo", "FP32", "1x4", config(fp32("x", dims=[1, 4]), fp32("y", dims=[1, 4])))
     listed = ", ".join(models.tensor_config(name, "FP32", [-1, 4]) for name in "ab")
     add("completed_outputs", "add_sub", "FP32", "?x4", f'backend: "openvino"\ninput [ {listed} ]\n')
     add("made_for_one_row", "add_sub", "FP32", "1x4", config(fp32("a", "b"), fp32("sum"), max_batch_size=8))
@@ -235,6 +240,24 @@ def test_a_configuration_is_completed_without_batches_elsewhere(client, model):
     made = made.get("config", made)
     assert made.get("max_batch_size", 0) == 0
     assert len(made["input"][0]["dims"]) == 2
+
+
+@pytest.mark.parametrize("model, size", [("layout", 4), ("layout_variable", 4), ("layout_listed", 8)])
+def test_a_file_whose_layouts_name_the_batch_is_batched(client, model, size):
+    made = client.as_json("get_model_config", model)
+    made = made.get("config", made)
+    assert made["max_batch_size"] == size and "dynamic_batching" in made
+    assert [int(d) for d in made["input"][0]["dims"]] == [4]
+    inputs = {i["name"]: ones(3, 4) for i in made["input"]}
+    assert infer(client, model, inputs)[made["output"][0]["name"]].shape == (3, 4)
+
+
+@pytest.mark.parametrize("model, rows", [("layout_of_eight_rows", 8), ("layout_of_one_row", 1)])
+def test_a_layout_does_not_decide_for_a_model_of_one_size_or_against_the_configuration(client, model, rows):
+    made = client.as_json("get_model_config", model)
+    made = made.get("config", made)
+    assert made.get("max_batch_size", 0) == 0 and "dynamic_batching" not in made
+    assert infer(client, model, {"x": ones(rows, 4)})["y"].shape == (rows, 4)
 
 
 @pytest.mark.parametrize("model", ["made_for_one_row", "padded"])

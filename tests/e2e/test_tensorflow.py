@@ -134,6 +134,8 @@ def write_others(repository):
         tf.write_saved_model(path, name, model)
     text = 'platform: "tensorflow_savedmodel"\ninput [ { name: "a" dims: [ 4 ] } ]\n'
     tf.write_saved_model(path, "completed_partly", tf.add_sub("FP32", [-1, 4]), text)
+    io = [("a", "FP32", [4]), ("b", "FP32", [4])], [("sum", "FP32", [4])]
+    tf.write_saved_model(path, "without_scheduler", tf.add_sub("FP32", [-1, 4]), config("savedmodel", *io, "", 8))
     io = [("x", "FP32", [1])], [("y", "FP32", [1])]
     tf.write_saved_model(path, "sequence", sequence_model(), config("savedmodel", *io, SEQUENCES, 4))
     io = [("x", "FP32", [-1], "allow_ragged_batch: true")], [("y", "FP32", [-1])]
@@ -379,6 +381,12 @@ def test_what_a_configuration_has_decides_and_the_rest_is_completed(client):
     made = configuration(client, "completed_partly")
     assert made["max_batch_size"] == 4, "the dimensions are those of a batched model"
     assert sorted((i["name"], i["data_type"]) for i in made["input"]) == [("a", "TYPE_FP32"), ("b", "TYPE_FP32")]
+
+
+def test_a_configuration_without_a_scheduler_gets_the_dynamic_one(client):
+    made = configuration(client, "without_scheduler")
+    assert made["max_batch_size"] == 8 and "dynamic_batching" in made
+    assert [o["name"] for o in made["output"]] == ["sum"]
 
 
 @pytest.mark.parametrize("number", range(4))

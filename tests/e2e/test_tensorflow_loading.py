@@ -210,17 +210,33 @@ def test_gigabytes_of_zeros_are_refused_without_reading_them(server, client):
     assert server.resident_bytes() < before + (256 << 20)
 
 
+COUNTER = tf.signature({"by": ("by:0", "INT32", [])}, {"count": ("count:0", "INT32", [])})
+
+
+def counter_without_files(**options):
+    """A SavedModel that names files with the values of its variable, without these files."""
+    graph = tf.counter().graph_def()
+    return tf.saved_model(tf.meta_graph(graph, {"serving_default": COUNTER}, restore="restore_all", **options))
+
+
 def test_a_saved_model_that_was_copied_without_its_variables_is_refused(server, client):
-    graph = tf.Graph()
-    graph.placeholder("in_x", "FP32", [-1])
-    handle = {"dtype": tf.type_of("FP32"), "shape": tf.shape_of([1]), "shared_name": tf.text_of("w")}
-    graph.node("w", "VarHandleOp", **handle)
-    graph.node("value", "ReadVariableOp", ["w"], dtype=tf.type_of("FP32"))
-    graph.binary("out_y", "AddV2", "FP32", "in_x", "value")
-    signature = tf.signature({"x": ("in_x:0", "FP32", [-1])}, {"y": ("out_y:0", "FP32", [-1])})
-    content = tf.saved_model(tf.meta_graph(graph.graph_def(), {"serving_default": signature}, restore="restore_all"))
-    tf.write_saved_model_bytes(server.repository, "no_weights", content)
+    tf.write_saved_model_bytes(server.repository, "no_weights", counter_without_files())
     check_refusal(server, client, "no_weights", "has no variables/variables.index")
+
+
+@pytest.mark.parametrize("is_configured", [False, True])
+def test_variables_that_an_operation_sets_need_no_files(server, client, is_configured):
+    name = f"sets_weights_{is_configured}"
+    content = counter_without_files() if is_configured else counter_without_files(init="init")
+    extra = parameter("TF_INIT_OPS_FILE", "init_ops.json") if is_configured else ""
+    text = config("savedmodel", [("by", "INT32", [1])], [("count", "INT32", [1])], extra)
+    tf.write_saved_model_bytes(server.repository, name, content, text)
+    if is_configured:
+        (server.repository / name / "init_ops.json").write_text('{"init_ops": ["init"]}')
+    client.load_model(name)
+    answer = client.infer(name, [client.input("by", np.array([5], np.int32), "INT32")])
+    assert answer.as_numpy("count").tolist() == [105]
+    client.unload_model(name)
 
 
 def test_a_model_that_is_not_there_is_told_with_what_is(server, client):
@@ -281,10 +297,8 @@ def test_a_model_of_a_fixed_first_dimension_is_not_batched(server, client):
     model = tf.add_sub("FP32", [2, 4])
     tf.write_saved_model(server.repository, "fixed", model, config("savedmodel", AB, SUM, "", 8))
     said = refusal(client, "fixed")
-    assert (
-        "for the model to support batching the shape should have at least 1 dimension and the first dimension" in said
-    )
-    assert "must be -1; but shape expected by the model is [2,4]" in said
+    assert "configuration specified max-batch 8 but model signature does not support batching" in said
+    assert said.endswith("the first dimension of 'a' is not variable")
 
 
 GRAPH_MISFITS = [

@@ -139,12 +139,14 @@ def signature(inputs, outputs):
     return content + message(3, "tensorflow/serving/predict")
 
 
-def meta_graph(graph_def, signatures, tags=("serve",), restore=None):
-    """`restore` is the operation that reads variables from files."""
+def meta_graph(graph_def, signatures, tags=("serve",), restore=None, init=None):
+    """`restore` is the operation that reads variables from files, `init` one that is run when the graph is loaded."""
     info = b"".join(message(4, tag) for tag in tags)
     content = message(1, info) + message(2, graph_def)
     if restore:
         content += message(3, message(3, restore))
+    if init:
+        content += message(4, message(1, "saved_model_main_op") + message(2, message(1, message(1, init))))
     return content + b"".join(message(5, message(1, k) + message(2, v)) for k, v in signatures.items())
 
 

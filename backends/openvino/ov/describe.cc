@@ -58,6 +58,9 @@ TensorInfo Describe(const Port& port, bool is_output) {
     const ov::Dimension& dim = shape[d];
     info.dims.push_back(dim.is_static() ? dim.get_length() : -1);
   }
+  const ov::Layout layout = ov::layout::get_layout(port);
+  info.has_batch_layout =
+      !info.dims.empty() && ov::layout::has_batch(layout) && ov::layout::batch_idx(layout) == 0;
   return info;
 }
 

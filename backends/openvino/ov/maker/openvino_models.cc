@@ -12,6 +12,7 @@
 //   state       y = next = start > 0 ? x : state + x
 //   offsets     y = x + the sum of offsets
 //   weights     y = x times 1024x1024 weights
+// A kind that begins with "N:" has layouts that call the first dimensions the batch.
 #include <openvino/core/model.hpp>
 #include <openvino/op/ops.hpp>
 #include <openvino/openvino.hpp>
@@ -54,6 +55,14 @@ class Maker {
     outputs_.push_back(kMake<ov::op::v0::Result>(value));
   }
   void Sink(const std::shared_ptr<ov::op::Sink>& sink) { sinks_.push_back(sink); }
+  void NameBatch() {
+    for (const auto& input : inputs_) {
+      input->set_layout("N...");
+    }
+    for (const auto& output : outputs_) {
+      output->set_layout("N...");
+    }
+  }
   void Write(const std::string& path) {
     ov::serialize(std::make_shared<ov::Model>(outputs_, sinks_, inputs_), path);
   }
@@ -159,7 +168,9 @@ int main() {
   while (std::cin >> path >> kind >> type >> dims) {
     try {
       Maker maker;
-      kKinds.at(kind)(maker, Type(type), ParseDims(dims));
+      const bool names_batch = kind.starts_with("N:");
+      kKinds.at(kind.substr(names_batch ? 2 : 0))(maker, Type(type), ParseDims(dims));
+      if (names_batch) maker.NameBatch();
       maker.Write(path);
     } catch (const std::exception& e) {
       std::cerr << path << ' ' << kind << ' ' << type << ' ' << dims << ": " << e.what() << '\n';
