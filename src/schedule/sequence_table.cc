@@ -11,6 +11,10 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT
 
 }  // namespace
 
+bool SequenceTable::HasOrInheritsSlot(const Sequence& sequence) {
+  return sequence.slot_ != Sequence::kNoSlot || sequence.inherits_slot_;
+}
+
 SequenceTable::SequenceTable(const Options& options) : options_(options) {
   for (size_t instance = 0; instance < options.instance_count; ++instance) AddInstance(instance, 0);
 }
@@ -58,7 +62,10 @@ Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
     named_.erase(found);
   }
   Name(made, id);
-  Place(made);
+  // It cannot run earlier with a slot of its own. In a second slot, a sequence that begins while
+  // the last response of the one before is on its way would run at another position of the batch.
+  made.inherits_slot_ = known != nullptr && HasOrInheritsSlot(*known);
+  if (!made.inherits_slot_) Place(made);
   return &made;
 }
 
@@ -125,7 +132,7 @@ void SequenceTable::LeaveBacklog(Sequence& sequence) {
 void SequenceTable::Admit(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
   ++sequence.request_count_;
   if ((request->flags & core::kSequenceEnd) != 0) sequence.is_closed_ = true;
-  if (sequence.slot_ == Sequence::kNoSlot) ShortenExpiry(sequence, *request, now_ns);
+  if (sequence.is_in_backlog_) ShortenExpiry(sequence, *request, now_ns);
   AddWaiting(sequence, std::move(request), now_ns);
 }
 
@@ -146,14 +153,14 @@ void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& reque
 void SequenceTable::AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
   sequence.PushBack(std::move(request));
   ++waiting_count_;
-  if (sequence.slot_ == Sequence::kNoSlot) ++backlog_count_;
+  if (sequence.is_in_backlog_) ++backlog_count_;
   Update(sequence, now_ns);
 }
 
 core::RequestPtr SequenceTable::RemoveWaiting(Sequence& sequence, core::Request& request) {
   core::RequestPtr removed = sequence.Unlink(request);
   --waiting_count_;
-  if (sequence.slot_ == Sequence::kNoSlot) --backlog_count_;
+  if (sequence.is_in_backlog_) --backlog_count_;
   return removed;
 }
 
@@ -220,6 +227,10 @@ void SequenceTable::RestoreExpiry(Sequence& sequence, uint64_t now_ns) {
   if (sequence.expires_ns_ == UINT64_MAX) return;
   expiries_.erase({sequence.expires_ns_, &sequence});
   sequence.expires_ns_ = UINT64_MAX;
+  FindExpiry(sequence, now_ns);
+}
+
+void SequenceTable::FindExpiry(Sequence& sequence, uint64_t now_ns) {
   for (const core::Request* request = sequence.front(); request != nullptr;
        request = request->next) {
     ShortenExpiry(sequence, *request, std::min(request->times.queue_start_ns, now_ns));
@@ -287,7 +298,7 @@ void SequenceTable::SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns) {
   (next != nullptr ? next->idle_previous_ : idle_tail_) = previous;
 }
 
-// The only place where a slot becomes free: exactly once for each sequence that got one.
+// The only place where a slot changes hands: exactly once for each sequence that got one.
 void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
   if (!sequence.is_closed_ || sequence.request_count_ > 0) return;
   const uint32_t slot = sequence.slot_;
@@ -303,11 +314,32 @@ void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
       named_.emplace(predecessor->id_, predecessor);
     }
   }
+  bool is_inherited = false;
   if (successor != nullptr) {
     successor->predecessor_ = predecessor;
+    if (successor->inherits_slot_) is_inherited = Inherit(*successor, slot, now_ns);
     Update(*successor, now_ns);
   }
-  if (slot != Sequence::kNoSlot) GiveSlot(slot, now_ns);
+  if (slot != Sequence::kNoSlot && !is_inherited) GiveSlot(slot, now_ns);
+}
+
+bool SequenceTable::Inherit(Sequence& heir, uint32_t slot, uint64_t now_ns) {
+  if (slot == Sequence::kNoSlot && heir.predecessor_ != nullptr &&
+      HasOrInheritsSlot(*heir.predecessor_)) {
+    return false;  // still the heir, now of the one before
+  }
+  heir.inherits_slot_ = false;
+  if (slot != Sequence::kNoSlot && instances_[InstanceOf(slot)].gets_sequences) {
+    SetSlot(slot, &heir);
+    heir.slot_ = slot;
+    return true;
+  }
+  Place(heir);
+  if (heir.is_in_backlog_) {
+    backlog_count_ += heir.size();
+    FindExpiry(heir, now_ns);
+  }
+  return false;
 }
 
 void SequenceTable::Forget(Sequence& sequence) {
@@ -318,6 +350,7 @@ void SequenceTable::Forget(Sequence& sequence) {
   sequence.slot_ = Sequence::kNoSlot;
   sequence.is_used_ = false;
   sequence.is_named_ = false;
+  sequence.inherits_slot_ = false;
   sequence.is_closed_ = false;
   sequence.is_aborted_ = false;
   sequence.has_run_ = false;

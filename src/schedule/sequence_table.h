@@ -2,10 +2,11 @@
 // The sequences of a model, the state of each, and what each waits for.
 //
 // A sequence joins with its first request. It gets a slot of an instance if one is free; otherwise
-// it waits in the backlog, first come first served. Its requests run one after another. Once it is
-// closed (its END arrived, it was idle for too long, it was cancelled) no request can join it any
-// more, and when the last of its requests is gone, with all of its responses, its slot goes to the
-// backlog.
+// it waits in the backlog, first come first served. A sequence that follows another of the same id
+// waits for the end of that one, and then has its slot. Its requests run one after another. Once it
+// is closed (its END arrived, it was idle for too long, it was cancelled) no request can join it
+// any more, and when the last of its requests is gone, with all of its responses, its slot goes to
+// the backlog.
 //
 // Pure logic on clock readings: no threads, no waiting, no responses.
 #pragma once
@@ -40,7 +41,7 @@ class Sequence : public RequestList {
   }
 
   const core::CorrelationId& id() const { return id_; }
-  // kNoSlot: in the backlog, or ended before it got one.
+  // kNoSlot: in the backlog, waits for the end of its predecessor, or ended before it got one.
   uint32_t slot() const { return slot_; }
   bool is_closed() const { return is_closed_; }
   // Closed by Abort: not even a rescheduled request may run.
@@ -66,6 +67,8 @@ class Sequence : public RequestList {
   uint32_t slot_ = kNoSlot;
   bool is_used_ = false;
   bool is_named_ = false;  // in the map of ids
+  // Gets the slot of its predecessor, which has one or inherits one itself.
+  bool inherits_slot_ = false;
   bool is_closed_ = false;
   bool is_aborted_ = false;
   bool has_run_ = false;
@@ -201,6 +204,7 @@ class SequenceTable {
   uint64_t RankOf(uint32_t slot) const {
     return Rank(InstanceOf(slot), slot % options_.slots_per_instance);
   }
+  static bool HasOrInheritsSlot(const Sequence& sequence);
   static core::SequenceReading ReadOne(const Sequence& sequence, uint64_t now_ns);
   void SetSlot(uint32_t slot, Sequence* sequence);
   Sequence& Make();
@@ -216,11 +220,16 @@ class SequenceTable {
   void LeaveBacklog(Sequence& sequence);
   // Accounts for a request that has waited since `since_ns`.
   void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t since_ns);
+  // Accounts for all waiting requests of a sequence in the backlog.
+  void FindExpiry(Sequence& sequence, uint64_t now_ns);
   // Recomputes the expiry after requests have left the sequence.
   void RestoreExpiry(Sequence& sequence, uint64_t now_ns);
   void RetireIfOver(Sequence& sequence, uint64_t now_ns);
   void Forget(Sequence& sequence);
   void GiveSlot(uint32_t slot, uint64_t now_ns);
+  // Gives a slot that is no longer used, which may be none, to the heir of the sequence that had
+  // it. Returns whether it has taken it.
+  bool Inherit(Sequence& heir, uint32_t slot, uint64_t now_ns);
 
   const Options options_;
   std::vector<Sequence*> slots_;

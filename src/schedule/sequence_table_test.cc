@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <utility>
+
 #include "core/testing/fakes.h"
 
 namespace nereid::schedule {
@@ -26,7 +30,10 @@ class SequenceTableTest : public testing::Test {
   // Returns null if a sequence must be started first.
   Sequence* Push(uint64_t id, uint32_t flags = 0, uint64_t now_ns = 0, uint64_t timeout_us = 0) {
     Sequence* const sequence = table_->Find(id, (flags & core::kSequenceStart) != 0);
-    if (sequence != nullptr) table_->Admit(*sequence, Request(id, flags, timeout_us), now_ns);
+    if (sequence == nullptr) return nullptr;
+    core::RequestPtr request = Request(id, flags, timeout_us);
+    sequence_of_[request.get()] = sequence;
+    table_->Admit(*sequence, std::move(request), now_ns);
     return sequence;
   }
   // Runs the next request of `sequence` from its dispatch to its last response.
@@ -43,6 +50,7 @@ class SequenceTableTest : public testing::Test {
   core::FakeSink sink_;
   std::unique_ptr<core::Model> model_ = core::MakeFakeModel(8, {1});
   std::unique_ptr<SequenceTable> table_;
+  std::map<const core::Request*, Sequence*> sequence_of_;
 };
 
 TEST_F(SequenceTableTest, WantsAStartFirst) {
@@ -177,10 +185,13 @@ TEST_F(SequenceTableTest, ASecondSequenceOfAnIdWaitsForTheFirst) {
   Sequence& first = *Push(1, kStart | kEnd);
   Sequence& second = *Push(1, kStart);
   EXPECT_NE(&first, &second);
-  EXPECT_NE(second.slot(), Sequence::kNoSlot);
   EXPECT_FALSE(second.is_ready());
+  EXPECT_EQ(table_->backlog_count(), 0u);
+  EXPECT_EQ(table_->free_slot_count(), 1u) << "it gets the slot of the first";
   Run(first);
   EXPECT_TRUE(second.is_ready());
+  EXPECT_EQ(table_->at(0, 0), &second);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
   // The name belongs to the second sequence now.
   EXPECT_EQ(table_->Find(uint64_t{1}, false), &second);
 }
@@ -214,6 +225,115 @@ TEST_F(SequenceTableTest, ASequenceThatFollowsOneGivenUpStillWaitsForTheFirst) {
   EXPECT_FALSE(third.is_ready());
   Run(first);
   EXPECT_TRUE(third.is_ready());
+}
+
+TEST_F(SequenceTableTest, ASecondSequenceOfAnIdGetsAnotherSlotIfTheInstanceOfTheFirstLeaves) {
+  Make(2, 1);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(1, kStart);
+  table_->RetireInstance(0);
+  Run(first);
+  EXPECT_TRUE(table_->IsUnused(0));
+  EXPECT_EQ(table_->at(1, 0), &second);
+  EXPECT_TRUE(second.is_ready());
+}
+
+TEST_F(SequenceTableTest, ASecondSequenceOfAnIdJoinsTheBacklogIfNoInstanceIsLeftForIt) {
+  Make(2, 1);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& other = *Push(2, kStart | kEnd);
+  Sequence& second = *Push(1, kStart | kEnd, /*now_ns=*/0, /*timeout_us=*/5);
+  EXPECT_EQ(table_->NextExpiry(), std::nullopt);
+  table_->RetireInstance(0);
+  Run(first);
+  EXPECT_EQ(table_->backlog_count(), 1u);
+  EXPECT_EQ(table_->NextExpiry(), 5000u) << "its time in the backlog is limited";
+  Run(other);
+  EXPECT_EQ(table_->at(1, 0), &second);
+  EXPECT_TRUE(second.is_ready());
+}
+
+TEST_F(SequenceTableTest, ASequenceAfterOneThatWasGivenUpInTheBacklogIsNotForgotten) {
+  Make(1, 1);
+  Sequence& other = *Push(2, kStart | kEnd);
+  Sequence& first = *Push(1, kStart | kEnd);
+  SequenceTable::Refused refused;
+  table_->Abort(first, 0, refused);
+  Sequence& second = *Push(1, kStart | kEnd);  // before the first is gone
+  refused.clear();
+  table_->OnGone(first, 0);
+  Run(other);
+  EXPECT_TRUE(second.is_ready());
+}
+
+// Whatever happens, each sequence ends, and all slots are free afterwards.
+TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
+  std::mt19937 random(7);
+  const auto below = [&](size_t count) { return random() % count; };
+  for (int round = 0; round < 300; ++round) {
+    constexpr size_t kInstances = 3;
+    const size_t slots = 1 + below(2);
+    Make(kInstances, slots);
+    uint64_t now_ns = 1;
+    SequenceTable::Refused refused;
+    const auto drop_refused = [&] {
+      for (core::RequestPtr& request : std::exchange(refused, {})) {
+        Sequence& sequence = *sequence_of_.at(request.get());
+        request.reset();
+        table_->OnGone(sequence, now_ns);
+      }
+    };
+    const auto run_one = [&] {
+      for (size_t at = below(kInstances), tried = 0; tried < kInstances; ++tried) {
+        Sequence* const ready = table_->first_ready((at + tried) % kInstances);
+        if (ready == nullptr) continue;
+        Run(*ready, now_ns);
+        return true;
+      }
+      return false;
+    };
+    for (int step = 0; step < 60; ++step, now_ns += below(kIdleNs / 8)) {
+      switch (below(8)) {
+        case 0:
+          table_->Expire(now_ns, refused);
+          break;
+        case 1:
+          table_->RetireInstance(1 + below(kInstances - 1));
+          break;
+        case 2:
+          table_->AddInstance(1 + below(kInstances - 1), now_ns);
+          break;
+        case 3:
+          if (Sequence* const found = table_->Find(uint64_t{1 + below(4)}, false)) {
+            table_->Abort(*found, now_ns, refused);
+          }
+          break;
+        case 4:
+        case 5:
+          run_one();
+          break;
+        default:
+          Push(1 + below(4), (below(2) != 0 ? kStart : 0) | (below(2) != 0 ? kEnd : 0), now_ns,
+               below(3));
+      }
+      if (below(2) != 0) drop_refused();
+      EXPECT_TRUE(table_->free_slot_count() == 0 || table_->backlog_count() == 0);
+    }
+    for (int step = 0; step < 100; ++step, now_ns += kIdleNs) {
+      drop_refused();
+      while (run_one()) continue;
+      table_->Expire(now_ns, refused);
+    }
+    drop_refused();
+    ASSERT_EQ(table_->sequence_count(), 0u) << "round " << round;
+    EXPECT_EQ(table_->waiting_count(), 0u);
+    EXPECT_EQ(table_->backlog_count(), 0u);
+    for (size_t instance = 0; instance < kInstances; ++instance) {
+      EXPECT_TRUE(table_->IsUnused(instance));
+      table_->AddInstance(instance, now_ns);
+    }
+    EXPECT_EQ(table_->free_slot_count(), kInstances * slots);
+  }
 }
 
 TEST_F(SequenceTableTest, ClosesASequenceThatIsIdleTooLong) {
