@@ -111,19 +111,13 @@ void SequenceTable::Place(Sequence& sequence) {
 
 void SequenceTable::JoinBacklog(Sequence& sequence) {
   sequence.is_in_backlog_ = true;
-  sequence.backlog_next_ = nullptr;
-  sequence.backlog_previous_ = backlog_tail_;
-  (backlog_tail_ != nullptr ? backlog_tail_->backlog_next_ : backlog_head_) = &sequence;
-  backlog_tail_ = &sequence;
+  backlog_.PushBack(sequence);
 }
 
 void SequenceTable::LeaveBacklog(Sequence& sequence) {
   if (!sequence.is_in_backlog_) return;
   sequence.is_in_backlog_ = false;
-  Sequence* const next = sequence.backlog_next_;
-  Sequence* const previous = sequence.backlog_previous_;
-  (previous != nullptr ? previous->backlog_next_ : backlog_head_) = next;
-  (next != nullptr ? next->backlog_previous_ : backlog_tail_) = previous;
+  backlog_.Remove(sequence);
   if (sequence.expires_ns_ == UINT64_MAX) return;
   expiries_.erase({sequence.expires_ns_, &sequence});
   sequence.expires_ns_ = UINT64_MAX;
@@ -262,40 +256,23 @@ void SequenceTable::Update(Sequence& sequence, uint64_t now_ns) {
 void SequenceTable::SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns) {
   if (sequence.is_ready_ == is_ready) return;
   sequence.is_ready_ = is_ready;
-  ReadyList& list = instances_[InstanceOf(sequence.slot_)].ready;
-  if (is_ready) {
-    sequence.ready_since_ns_ = now_ns;
-    sequence.ready_next_ = nullptr;
-    sequence.ready_previous_ = list.tail;
-    (list.tail != nullptr ? list.tail->ready_next_ : list.head) = &sequence;
-    list.tail = &sequence;
-    ++list.count;
-    ++ready_count_;
+  auto& list = instances_[InstanceOf(sequence.slot_)].ready;
+  if (!is_ready) {
+    list.Remove(sequence);
+    --ready_count_;
     return;
   }
-  Sequence* const next = sequence.ready_next_;
-  Sequence* const previous = sequence.ready_previous_;
-  (previous != nullptr ? previous->ready_next_ : list.head) = next;
-  (next != nullptr ? next->ready_previous_ : list.tail) = previous;
-  --list.count;
-  --ready_count_;
+  sequence.ready_since_ns_ = now_ns;
+  list.PushBack(sequence);
+  ++ready_count_;
 }
 
 void SequenceTable::SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns) {
   if (sequence.is_idle_ == is_idle) return;
   sequence.is_idle_ = is_idle;
-  if (is_idle) {
-    sequence.idle_since_ns_ = now_ns;
-    sequence.idle_next_ = nullptr;
-    sequence.idle_previous_ = idle_tail_;
-    (idle_tail_ != nullptr ? idle_tail_->idle_next_ : idle_head_) = &sequence;
-    idle_tail_ = &sequence;
-    return;
-  }
-  Sequence* const next = sequence.idle_next_;
-  Sequence* const previous = sequence.idle_previous_;
-  (previous != nullptr ? previous->idle_next_ : idle_head_) = next;
-  (next != nullptr ? next->idle_previous_ : idle_tail_) = previous;
+  if (!is_idle) return idle_.Remove(sequence);
+  sequence.idle_since_ns_ = now_ns;
+  idle_.PushBack(sequence);
 }
 
 // The only place where a slot changes hands: exactly once for each sequence that got one.
@@ -360,7 +337,7 @@ void SequenceTable::Forget(Sequence& sequence) {
 
 void SequenceTable::GiveSlot(uint32_t slot, uint64_t now_ns) {
   const bool gets_sequences = instances_[InstanceOf(slot)].gets_sequences;
-  Sequence* const next = gets_sequences ? backlog_head_ : nullptr;
+  Sequence* const next = gets_sequences ? backlog_.head() : nullptr;
   SetSlot(slot, next);
   if (next == nullptr) {
     if (gets_sequences) free_.push(RankOf(slot));
@@ -373,9 +350,9 @@ void SequenceTable::GiveSlot(uint32_t slot, uint64_t now_ns) {
 }
 
 void SequenceTable::Expire(uint64_t now_ns, Refused& refused) {
-  while (idle_head_ != nullptr &&
-         AddSaturated(idle_head_->idle_since_ns_, options_.idle_ns) <= now_ns) {
-    Close(*idle_head_, now_ns);
+  while (idle_.head() != nullptr &&
+         AddSaturated(idle_.head()->idle_since_ns_, options_.idle_ns) <= now_ns) {
+    Close(*idle_.head(), now_ns);
   }
   while (!expiries_.empty() && expiries_.begin()->first <= now_ns) {
     Abort(*expiries_.begin()->second, now_ns, refused);
@@ -384,7 +361,7 @@ void SequenceTable::Expire(uint64_t now_ns, Refused& refused) {
 
 std::optional<uint64_t> SequenceTable::NextExpiry() const {
   uint64_t next = UINT64_MAX;
-  if (idle_head_ != nullptr) next = AddSaturated(idle_head_->idle_since_ns_, options_.idle_ns);
+  if (idle_.head() != nullptr) next = AddSaturated(idle_.head()->idle_since_ns_, options_.idle_ns);
   if (!expiries_.empty()) next = std::min(next, expiries_.begin()->first);
   return next == UINT64_MAX ? std::nullopt : std::optional(next);
 }
@@ -419,7 +396,7 @@ core::SequencesReading SequenceTable::Read(size_t most, uint64_t now_ns) const {
     one.instance = InstanceOf(slot);
     one.position = slot % options_.slots_per_instance;
   }
-  for (const Sequence* one = backlog_head_; one != nullptr; one = one->backlog_next_) {
+  for (const Sequence* one = backlog_.head(); one != nullptr; one = one->backlog_links_.next) {
     ++reading.backlog_sequences;
     if (reading.backlog.size() < most) reading.backlog.push_back(ReadOne(*one, now_ns));
   }

@@ -24,6 +24,7 @@
 
 #include "core/request.h"
 #include "core/sequence_reading.h"
+#include "schedule/linked_list.h"
 #include "schedule/request_list.h"
 
 namespace nereid::schedule {
@@ -57,7 +58,7 @@ class Sequence : public RequestList {
   // The request that a backend has.
   const core::Request* in_flight() const { return in_flight_; }
   // The next ready sequence on the same instance, in the order in which they became ready.
-  Sequence* next_ready() const { return ready_next_; }
+  Sequence* next_ready() const { return ready_links_.next; }
 
  private:
   friend class SequenceTable;
@@ -79,16 +80,13 @@ class Sequence : public RequestList {
   Sequence* predecessor_ = nullptr;
   Sequence* successor_ = nullptr;
   uint64_t ready_since_ns_ = 0;
-  Sequence* ready_next_ = nullptr;
-  Sequence* ready_previous_ = nullptr;
+  ListLinks<Sequence> ready_links_;
   bool is_idle_ = false;
   uint64_t idle_since_ns_ = 0;
-  Sequence* idle_next_ = nullptr;
-  Sequence* idle_previous_ = nullptr;
+  ListLinks<Sequence> idle_links_;
   bool is_in_backlog_ = false;
   uint64_t expires_ns_ = UINT64_MAX;
-  Sequence* backlog_next_ = nullptr;
-  Sequence* backlog_previous_ = nullptr;
+  ListLinks<Sequence> backlog_links_;
 };
 
 // Confined to the lock of its scheduler; owns the requests that wait in it. In steady state only
@@ -161,8 +159,8 @@ class SequenceTable {
     return slots_[SlotOf(instance, position)];
   }
   // The first of the sequences that are ready on an instance.
-  Sequence* first_ready(size_t instance) const { return instances_[instance].ready.head; }
-  size_t ready_count(size_t instance) const { return instances_[instance].ready.count; }
+  Sequence* first_ready(size_t instance) const { return instances_[instance].ready.head(); }
+  size_t ready_count(size_t instance) const { return instances_[instance].ready.size(); }
   size_t ready_count() const { return ready_count_; }
   size_t waiting_count() const { return waiting_count_; }
   // Returns the time since when the oldest request waits; UINT64_MAX if there is none.
@@ -183,16 +181,9 @@ class SequenceTable {
       return std::hash<core::CorrelationId>()(id);
     }
   };
-  // Sequences whose next request may run, in order.
-  struct ReadyList {
-    Sequence* head = nullptr;
-    Sequence* tail = nullptr;
-    size_t count = 0;
-  };
-
   // The slots of one instance.
   struct Instance {
-    ReadyList ready;
+    LinkedList<Sequence, &Sequence::ready_links_> ready;  // whose next request may run
     size_t used_slots = 0;
     bool gets_sequences = false;
   };
@@ -240,10 +231,8 @@ class SequenceTable {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> unused_;
   // In the order in which they became idle, and so of their expiry.
-  Sequence* idle_head_ = nullptr;
-  Sequence* idle_tail_ = nullptr;
-  Sequence* backlog_head_ = nullptr;
-  Sequence* backlog_tail_ = nullptr;
+  LinkedList<Sequence, &Sequence::idle_links_> idle_;
+  LinkedList<Sequence, &Sequence::backlog_links_> backlog_;
   std::set<std::pair<uint64_t, Sequence*>> expiries_;  // of backlogged sequences
   size_t ready_count_ = 0;
   size_t waiting_count_ = 0;

@@ -201,9 +201,9 @@ def test_sequences_of_one_id_never_meet(start, empty_repository, open_stream):
     stream = open_stream(server)
     stream.send("m", 1, START)
     stream.send("m", 1, END)
-    stream.send("m", 1, START)
+    stream.send("m", 1, START | END)
     # The second has the position of the first.
-    assert stream.batches(3) == ["1s", "1e", "1s"]
+    assert stream.batches(3) == ["1s", "1e", "1se"]
 
 
 def test_direct_waits_for_slots_to_fill(start, empty_repository, open_stream):
