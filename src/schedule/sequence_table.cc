@@ -311,6 +311,7 @@ bool SequenceTable::Inherit(Sequence& heir, uint32_t slot, uint64_t now_ns) {
     heir.slot_ = slot;
     return true;
   }
+  if (heir.is_closed_ && heir.empty()) return false;  // given up, but not gone yet
   Place(heir);
   if (heir.is_in_backlog_) {
     backlog_count_ += heir.size();

@@ -270,7 +270,7 @@ TEST_F(SequenceTableTest, ASequenceAfterOneThatWasGivenUpInTheBacklogIsNotForgot
 TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
   std::mt19937 random(7);
   const auto below = [&](size_t count) { return random() % count; };
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     constexpr size_t kInstances = 3;
     const size_t slots = 1 + below(2);
     Make(kInstances, slots);
@@ -283,11 +283,40 @@ TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
         table_->OnGone(sequence, now_ns);
       }
     };
+    // Requests on their way through a backend: first released, then gone.
+    struct Flight {
+      Sequence* sequence;
+      core::RequestPtr request;
+    };
+    std::vector<Flight> flights;
+    const auto end_one = [&] {
+      if (flights.empty()) return;
+      const auto flight = flights.begin() + static_cast<std::ptrdiff_t>(below(flights.size()));
+      if (flight->request != nullptr) {
+        table_->OnReleased(*flight->sequence, *flight->request, now_ns);
+        flight->request.reset();
+        return;
+      }
+      Sequence& sequence = *flight->sequence;
+      flights.erase(flight);
+      table_->OnGone(sequence, now_ns);
+    };
+    const auto check_slots = [&] {
+      size_t used = 0;
+      for (size_t at = 0; at < kInstances * slots; ++at) {
+        const Sequence* const sequence = table_->at(at / slots, at % slots);
+        if (sequence == nullptr) continue;
+        ++used;
+        ASSERT_EQ(sequence->slot(), at) << "round " << round;
+      }
+      EXPECT_LE(used + table_->free_slot_count(), kInstances * slots);
+      EXPECT_TRUE(table_->free_slot_count() == 0 || table_->backlog_count() == 0);
+    };
     const auto run_one = [&] {
       for (size_t at = below(kInstances), tried = 0; tried < kInstances; ++tried) {
         Sequence* const ready = table_->first_ready((at + tried) % kInstances);
         if (ready == nullptr) continue;
-        Run(*ready, now_ns);
+        flights.push_back({.sequence = ready, .request = table_->Dispatch(*ready)});
         return true;
       }
       return false;
@@ -309,19 +338,21 @@ TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
           }
           break;
         case 4:
-        case 5:
           run_one();
+          break;
+        case 5:
+          end_one();
           break;
         default:
           Push(1 + below(4), (below(2) != 0 ? kStart : 0) | (below(2) != 0 ? kEnd : 0), now_ns,
                below(3));
       }
-      if (below(2) != 0) drop_refused();
-      EXPECT_TRUE(table_->free_slot_count() == 0 || table_->backlog_count() == 0);
+      if (below(4) == 0) drop_refused();
+      ASSERT_NO_FATAL_FAILURE(check_slots());
     }
     for (int step = 0; step < 100; ++step, now_ns += kIdleNs) {
       drop_refused();
-      while (run_one()) continue;
+      while (run_one() || !flights.empty()) end_one();
       table_->Expire(now_ns, refused);
     }
     drop_refused();
