@@ -285,6 +285,7 @@ void SequenceScheduler::OnGone(Sequence& sequence) {
   base::MutexLock lock(pool_.mutex());
   const size_t ready = table_.ready_count();
   table_.OnGone(sequence, base::NowNs());
+  SetTimer();
   NoteSequences();
   if (table_.ready_count() != ready) pool_.WakeForWork();
 }
