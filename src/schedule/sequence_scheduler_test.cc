@@ -23,12 +23,14 @@ class SequenceSchedulerTest : public testing::Test {
   void Make(SequenceModelOptions model, SequenceSchedulerOptions options = {},
             core::FakeInstance::Hook hook = {}) {
     model_ = MakeSequenceModel(std::move(model));
-    std::vector<NewInstance> instances;
-    instances.emplace_back(std::make_unique<core::FakeInstance>(
+    auto instance = std::make_unique<core::FakeInstance>(
         "instance", false, [this, hook](std::span<core::RequestPtr> batch) {
           batches_.push_back(Describe(batch));
           if (hook) hook(batch);
-        }));
+        });
+    instance_ = instance.get();
+    std::vector<NewInstance> instances;
+    instances.emplace_back(std::move(instance));
     auto made = SequenceScheduler::Create(*model_, context_.Get(), std::move(options),
                                           std::move(instances));
     ASSERT_TRUE(made.ok());
@@ -58,7 +60,8 @@ class SequenceSchedulerTest : public testing::Test {
   TestContext context_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<SequenceScheduler> scheduler_;
-  std::vector<std::string> batches_;  // of the only instance, in order
+  const core::Instance* instance_ = nullptr;  // the one that Make has made
+  std::vector<std::string> batches_;          // of the only instance, in order
 };
 
 SequenceModelOptions Direct(int32_t max_batch_size = 4) {
@@ -233,6 +236,24 @@ TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongInTheBacklog) {
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", expired, expired}));
   EXPECT_EQ(Failures(core::FailureReason::kRejected), 2u);
   EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
+}
+
+TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongBecauseItsInstanceLeft) {
+  Gate gate;
+  Make(Direct(1), {}, [&](std::span<core::RequestPtr>) { gate.Enter(); });
+  Send(uint64_t{1}, kStart | kEnd);
+  gate.WaitUntilEntered();
+  InstanceChange change;
+  change.removed.push_back(instance_);
+  const auto nothing = [](std::span<core::RequestPtr>) {};
+  change.added.push_back(
+      {.instance = std::make_unique<core::FakeInstance>("other", false, nothing), .claim = {}});
+  ASSERT_TRUE(scheduler_->ChangeInstances(std::move(change)).ok());
+  EXPECT_EQ(Ask(uint64_t{2}, kStart), "");
+  Send(uint64_t{1}, kStart, 1000);  // waits for the first sequence of this id
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(sink_.results().back(), "timeout of the corresponding sequence has been expired");
 }
 
 TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {

@@ -52,6 +52,8 @@ NO_ERRORS = {
     "is not a valid state name", "max_batch_size: set to", "max_batch_size in its configuration would decide otherwise",
     "); max_batch_size in its configuration would decide otherwise", "it is not batched", "default-max-batch-size is 0",
     "the configuration lists all dimensions of", "not all first dimensions are variable",
+    "the file's layouts call the first dimensions the batch",
+    "the file's layouts call the first dimensions the batch, but the model cannot have another number of rows",
     "dimensions in the configuration are", "the first one", "the model has a state that it changes, so it is not tried out",
     "a call was cut short", "it exited with status 0", "which lacks the batch dimension; it is passed on as it is",
     "the batch dimension first", "too much is in use", "Shared memory has no name here and grows as needed",

@@ -24,8 +24,7 @@ def predict_file(root, command, own_model, tmp_path, options=()):
     """Serves the file, and asks with the printed call and with the command."""
     path = root.put(own_model)
     server = root.serve([command, "serve", path, *options], tmp_path, SERVE)
-    printed = (tmp_path / "server.log").read_text()
-    body = re.search(r"(?m)^curl -s localhost:\d+/v2/models/own/infer -d '(.*)'$", printed)[1]
+    body = server.wait_for_match(r"^curl -s localhost:\d+/v2/models/own/infer -d '(.*)'$")[1]
     request = urllib.request.Request(f"http://{server.http}/v2/models/own/infer", body.encode())
     outputs = json.loads(urllib.request.urlopen(request).read())["outputs"]
     assert outputs[0]["data"] == [0.25] * 4
