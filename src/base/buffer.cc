@@ -282,7 +282,7 @@ Header* Take(size_t size, Pages pages) {
     header = Allocate(size, kUnpooled, size, pages);
   }
   if (header == nullptr) return nullptr;
-  header->references.store(1);
+  header->references.store(1, std::memory_order_relaxed);  // nobody else has it yet
   return header;
 }
 
@@ -303,7 +303,7 @@ BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser rel
     release(user);
     return {};
   }
-  header->references.store(1);
+  header->references.store(1, std::memory_order_relaxed);  // nobody else has it yet
   header->size_class = kUnpooled;
   header->capacity = capacity;
   header->bytes = bytes;

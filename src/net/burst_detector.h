@@ -4,20 +4,24 @@
 // time: one write for all costs little more than one for each.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 namespace nereid::net {
 
-// Thread-safe. Concurrent pieces of several threads are counted only roughly.
+// Thread-safe. Concurrent pieces of several threads are counted only roughly, so that counting
+// takes no locked instruction.
 class BurstDetector {
  public:
   // Records a piece at `now_ns`, and returns whether it is part of a burst. The first pieces are
   // not, so that a thread with only a few need not wait for the reactor.
   bool IsInBurst(uint64_t now_ns) {
-    const uint64_t gap_ns = now_ns - last_ns_.exchange(now_ns);
-    if (gap_ns > kGapNs) quick_ones_.store(0);
-    return quick_ones_.fetch_add(1) >= kQuickOnes;
+    const uint64_t gap_ns = now_ns - last_ns_.load(std::memory_order_relaxed);
+    last_ns_.store(now_ns, std::memory_order_relaxed);
+    const uint32_t before = gap_ns > kGapNs ? 0 : quick_ones_.load(std::memory_order_relaxed);
+    quick_ones_.store(std::min(before + 1, kQuickOnes), std::memory_order_relaxed);
+    return before >= kQuickOnes;
   }
 
  private:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http1/stream_writer.h"
 
-#include <iterator>
+#include <charconv>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace nereid::http1 {
 
@@ -67,7 +65,10 @@ void StreamWriter::Append(std::string_view chunk) {
     waiting_.append(chunk);
     return;
   }
-  fmt::format_to(std::back_inserter(waiting_), "{:x}\r\n", chunk.size());
+  char size[2 * sizeof(size_t)];
+  const char* const end = std::to_chars(size, size + sizeof size, chunk.size(), 16).ptr;
+  waiting_.append(size, static_cast<size_t>(end - size));
+  waiting_.append("\r\n");
   waiting_.append(chunk);
   waiting_.append("\r\n");
 }
