@@ -38,6 +38,14 @@ std::optional<std::string> ListedWithoutBatch(const ModelConfig& config, RankOf&
   return std::nullopt;
 }
 
+// Adds a dynamic batcher to a configuration of batches that chooses no scheduler.
+inline void AddDynamicBatching(ModelConfig& config) {
+  if (Find(config.json(), "sequence_batching") == nullptr &&
+      Find(config.json(), "dynamic_batching") == nullptr) {
+    config.SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+  }
+}
+
 // Stores a JSON object with the model version that explains the backend's decision about `subject`.
 inline Error Explain(TRITONBACKEND_Model* model, const char* subject, const std::string& json) {
   if (NEREIDBACKEND_ModelExplain == nullptr) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_kit/completion.h"
 #include "onnxruntime_backend/data_types.h"
 
 namespace nereid::onnxruntime {
@@ -90,9 +91,8 @@ void CompleteBatching(int generated_max_batch_size, ModelConfig* config) {
   if (config->max_batch_size() == 0) {
     config->SetMaxBatchSize(generated_max_batch_size);
   }
-  if (config->max_batch_size() > 1 && Find(config->json(), "sequence_batching") == nullptr &&
-      Find(config->json(), "dynamic_batching") == nullptr) {
-    config->SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+  if (config->max_batch_size() > 1) {
+    backend::AddDynamicBatching(*config);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_kit/completion.h"
 #include "backend_kit/ports.h"
 
 namespace nereid::openvino {
@@ -72,6 +73,13 @@ Error CompleteList(const char* key, const std::vector<TensorInfo>& tensors,
   return {};
 }
 
+// Whether all inputs and outputs have what `has` asks for.
+template <typename Predicate>
+bool HaveAll(const Signature& signature, Predicate has) {
+  return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
+         std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
+}
+
 }  // namespace
 
 bool NeedsCompletion(const ModelConfig& config) {
@@ -80,17 +88,13 @@ bool NeedsCompletion(const ModelConfig& config) {
 }
 
 bool HasBatchLayout(const Signature& signature) {
-  const auto has = [](const TensorInfo& tensor) { return tensor.has_batch_layout; };
-  return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
-         std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
+  return HaveAll(signature, [](const TensorInfo& tensor) { return tensor.has_batch_layout; });
 }
 
 bool HasBatchOf(const Signature& signature, int64_t rows) {
-  const auto has = [rows](const TensorInfo& tensor) {
+  return HaveAll(signature, [rows](const TensorInfo& tensor) {
     return tensor.has_rank && !tensor.dims.empty() && tensor.dims[0] == rows;
-  };
-  return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
-         std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
+  });
 }
 
 Error Complete(const Signature& signature, int64_t max_batch_size, const std::string& model,
@@ -99,12 +103,8 @@ Error Complete(const Signature& signature, int64_t max_batch_size, const std::st
   if (adds_size) {
     config->SetMaxBatchSize(max_batch_size);
   }
-  if (adds_size || HasBatchLayout(signature)) {
-    if (config->max_batch_size() > 1 &&
-        backend::Find(config->json(), "sequence_batching") == nullptr &&
-        backend::Find(config->json(), "dynamic_batching") == nullptr) {
-      config->SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
-    }
+  if (config->max_batch_size() > 1 && (adds_size || HasBatchLayout(signature))) {
+    backend::AddDynamicBatching(*config);
   }
   if (List(*config, "batch_input").Size() == 0) {
     NEREID_KIT_TRY(CompleteList("input", signature.inputs, model, config));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_kit/completion.h"
 #include "backend_kit/ports.h"
 #include "tensorflow_backend/types.h"
 
@@ -200,9 +201,8 @@ Result<BatchHint> HintOf(const ModelConfig& config, const Signature& signature,
 }
 
 Error Complete(const Signature& signature, const std::string& model, ModelConfig* config) {
-  if (config->max_batch_size() > 1 && Find(config->json(), "sequence_batching") == nullptr &&
-      Find(config->json(), "dynamic_batching") == nullptr) {
-    config->SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+  if (config->max_batch_size() > 1) {
+    backend::AddDynamicBatching(*config);
   }
   const bool adds_outputs = CompletesOutputs(*config);
   NEREID_KIT_TRY(CompleteList("input", signature.inputs, true, model, config));

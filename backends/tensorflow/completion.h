@@ -25,8 +25,7 @@ backend::Result<BatchHint> HintOf(const backend::ModelConfig& config, const Sign
                                   const std::string& model);
 
 // Adds what is missing, also a dynamic batcher where there are batches and no scheduler is chosen;
-// `config` has its max_batch_size. Fails for tensors that a configuration
-// cannot describe.
+// `config` has its max_batch_size. Fails for tensors that a configuration cannot describe.
 backend::Error Complete(const Signature& signature, const std::string& model,
                         backend::ModelConfig* config);
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "backend_kit/completion.h"
 #include "backend_kit/handles.h"
 #include "tensorrt_backend/binding.h"
 
@@ -108,9 +109,8 @@ class Completion {
     if (config_.max_batch_size() == 0) {
       config_.SetMaxBatchSize(supported);
     }
-    if (supported > 1 && backend::Find(config_.json(), "sequence_batching") == nullptr &&
-        backend::Find(config_.json(), "dynamic_batching") == nullptr) {
-      config_.SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+    if (supported > 1) {
+      backend::AddDynamicBatching(config_);
     }
     return {};
   }

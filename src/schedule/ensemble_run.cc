@@ -182,13 +182,13 @@ void EnsembleRun::HandleExpiry() {
 }
 
 const StepCall* EnsembleRun::FindHeld() const {
-  const StepCall* call = calls_;
-  while (call != nullptr && call->held == nullptr) call = call->next;
+  const StepCall* call = calls_.head();
+  while (call != nullptr && call->held == nullptr) call = call->links.next;
   return call;
 }
 
 void EnsembleRun::CancelInFlight() {
-  for (StepCall* call = calls_; call != nullptr; call = call->next) {
+  for (StepCall* call = calls_.head(); call != nullptr; call = call->links.next) {
     if (call->held != nullptr) continue;
     if (const core::RequestRef request = call->cancellation.Take()) {
       shared_->submitter.CancelSubmitted(*request);
@@ -200,8 +200,8 @@ void EnsembleRun::Fail(const base::Status& error) {
   if (!status_.ok()) return;
   status_ = error.WithPrefix(fmt::format("in ensemble '{}', ", shared_->model.name()));
   if (!is_limited()) return;
-  for (StepCall* call = calls_; call != nullptr;) {
-    StepCall& held = *std::exchange(call, call->next);
+  for (StepCall* call = calls_.head(); call != nullptr;) {
+    StepCall& held = *std::exchange(call, call->links.next);
     // Calls whose place is about to arrive end when it does.
     if (held.held == nullptr || !shared_->limiters[held.step]->Remove(held)) continue;
     room_.NotePlaced();
@@ -218,8 +218,7 @@ void EnsembleRun::Abandon(StepCall& call) {
 }
 
 void EnsembleRun::EndCall(StepCall& call) {
-  (call.previous != nullptr ? call.previous->next : calls_) = call.next;
-  if (call.next != nullptr) call.next->previous = call.previous;
+  calls_.Remove(call);
   if (call.has_place) shared_->limiters[call.step]->Release();
   call.cancellation.Close();
   call.frame->Unreference();

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/linked_list.h"
 #include "base/strand.h"
 #include "core/model.h"
 #include "core/request.h"
@@ -130,8 +131,8 @@ class EnsembleRun final : public EnsembleRuns::Entry, public EnsembleDeadlines::
   uint64_t begins_ns_ = 0;  // when the first step starts; 0: it has started
 
   base::Strand<Event> strand_;
-  Event begin_;                // of kind kBegin
-  StepCall* calls_ = nullptr;  // in flight
+  Event begin_;                                         // of kind kBegin
+  base::LinkedList<StepCall, &StepCall::links> calls_;  // in flight
   size_t in_flight_ = 0;
   core::ResponsePtr pending_;  // complete, but perhaps not the last one
   base::Status status_;

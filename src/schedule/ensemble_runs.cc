@@ -16,18 +16,14 @@ void EnsembleRuns::Add(Entry& entry, const core::Request& request) {
   Bucket& bucket = BucketOf(request);
   base::MutexLock lock(bucket.mutex);
   entry.request_ = &request;
-  entry.previous_ = nullptr;
-  entry.next_ = bucket.head;
-  if (bucket.head != nullptr) bucket.head->previous_ = &entry;
-  bucket.head = &entry;
+  bucket.entries.PushFront(entry);
 }
 
 void EnsembleRuns::Remove(Entry& entry) {
   {
     Bucket& bucket = BucketOf(*entry.request_);
     base::MutexLock lock(bucket.mutex);
-    (entry.previous_ != nullptr ? entry.previous_->next_ : bucket.head) = entry.next_;
-    if (entry.next_ != nullptr) entry.next_->previous_ = entry.previous_;
+    bucket.entries.Remove(entry);
   }
   if (!is_awaited_) return;
   base::MutexLock lock(mutex_);
@@ -37,7 +33,7 @@ void EnsembleRuns::Remove(Entry& entry) {
 EnsembleRuns::Entry* EnsembleRuns::Find(const core::Request& request) {
   Bucket& bucket = BucketOf(request);
   base::MutexLock lock(bucket.mutex);
-  for (Entry* entry = bucket.head; entry != nullptr; entry = entry->next_) {
+  for (Entry* entry = bucket.entries.head(); entry != nullptr; entry = entry->links_.next) {
     if (entry->request_ != &request) continue;
     entry->Reference();
     return entry;
@@ -55,7 +51,7 @@ void EnsembleRuns::Cancel(const core::Request& request) {
 bool EnsembleRuns::IsEmpty() {
   for (size_t i = 0; i < kBuckets; ++i) {
     base::MutexLock lock(buckets_[i].mutex);
-    if (buckets_[i].head != nullptr) return false;
+    if (!buckets_[i].entries.empty()) return false;
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/linked_list.h"
 #include "base/mutex.h"
 #include "core/request.h"
 
@@ -29,8 +30,7 @@ class EnsembleRuns {
 
     // Guarded by the bucket.
     const core::Request* request_ = nullptr;
-    Entry* next_ = nullptr;
-    Entry* previous_ = nullptr;
+    base::ListLinks<Entry> links_;
   };
 
   // Adds an entry, which is found by `request`.
@@ -47,7 +47,7 @@ class EnsembleRuns {
   // Entries whose requests' addresses have the same hash, with their own lock.
   struct alignas(64) Bucket {
     base::Mutex mutex;
-    Entry* head NEREID_GUARDED_BY(mutex) = nullptr;
+    base::LinkedList<Entry, &Entry::links_> entries NEREID_GUARDED_BY(mutex);
   };
 
   Bucket& BucketOf(const core::Request& request);

@@ -144,9 +144,7 @@ core::RequestPtr EnsembleRun::MakeRequest(StepCall& call, core::ModelHandle mode
 }
 
 void EnsembleRun::AddCall(StepCall& call) {
-  call.next = calls_;
-  if (calls_ != nullptr) calls_->previous = &call;
-  calls_ = &call;
+  calls_.PushFront(call);
   ++in_flight_;
   ++unreleased_;
   times_.NoteStarted();

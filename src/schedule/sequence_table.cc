@@ -62,8 +62,8 @@ Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
     named_.erase(found);
   }
   Name(made, id);
-  // It cannot run earlier with a slot of its own. In a second slot, a sequence that begins while
-  // the last response of the one before is on its way would run at another position of the batch.
+  // A slot of its own would not let this sequence run before the earlier one of its id is over. It
+  // would only put the first request at another position of the batch than that of the earlier one.
   made.inherits_slot_ = known != nullptr && HasOrInheritsSlot(*known);
   if (!made.inherits_slot_) Place(made);
   return &made;
@@ -106,10 +106,6 @@ void SequenceTable::Place(Sequence& sequence) {
     SetSlot(sequence.slot_, &sequence);
     return;
   }
-  JoinBacklog(sequence);
-}
-
-void SequenceTable::JoinBacklog(Sequence& sequence) {
   sequence.is_in_backlog_ = true;
   backlog_.PushBack(sequence);
 }
@@ -389,6 +385,7 @@ core::SequencesReading SequenceTable::Read(size_t most, uint64_t now_ns) const {
   reading.free_slots = free_.size();
   reading.idle_limit_ns = options_.idle_ns;
   reading.backlog_requests = backlog_count_;
+  reading.backlog_sequences = backlog_.size();
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot] == nullptr) continue;
     ++reading.used_slots;
@@ -397,9 +394,9 @@ core::SequencesReading SequenceTable::Read(size_t most, uint64_t now_ns) const {
     one.instance = InstanceOf(slot);
     one.position = slot % options_.slots_per_instance;
   }
-  for (const Sequence* one = backlog_.head(); one != nullptr; one = one->backlog_links_.next) {
-    ++reading.backlog_sequences;
-    if (reading.backlog.size() < most) reading.backlog.push_back(ReadOne(*one, now_ns));
+  for (const Sequence* one = backlog_.head(); one != nullptr && reading.backlog.size() < most;
+       one = one->backlog_links_.next) {
+    reading.backlog.push_back(ReadOne(*one, now_ns));
   }
   return reading;
 }

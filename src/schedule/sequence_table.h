@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/linked_list.h"
 #include "core/request.h"
 #include "core/sequence_reading.h"
-#include "schedule/linked_list.h"
 #include "schedule/request_list.h"
 
 namespace nereid::schedule {
@@ -80,13 +80,13 @@ class Sequence : public RequestList {
   Sequence* predecessor_ = nullptr;
   Sequence* successor_ = nullptr;
   uint64_t ready_since_ns_ = 0;
-  ListLinks<Sequence> ready_links_;
+  base::ListLinks<Sequence> ready_links_;
   bool is_idle_ = false;
   uint64_t idle_since_ns_ = 0;
-  ListLinks<Sequence> idle_links_;
+  base::ListLinks<Sequence> idle_links_;
   bool is_in_backlog_ = false;
   uint64_t expires_ns_ = UINT64_MAX;
-  ListLinks<Sequence> backlog_links_;
+  base::ListLinks<Sequence> backlog_links_;
 };
 
 // Confined to the lock of its scheduler; owns the requests that wait in it. In steady state only
@@ -183,7 +183,7 @@ class SequenceTable {
   };
   // The slots of one instance.
   struct Instance {
-    LinkedList<Sequence, &Sequence::ready_links_> ready;  // whose next request may run
+    base::LinkedList<Sequence, &Sequence::ready_links_> ready;  // whose next request may run
     size_t used_slots = 0;
     bool gets_sequences = false;
   };
@@ -207,7 +207,6 @@ class SequenceTable {
   void Update(Sequence& sequence, uint64_t now_ns);
   void SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns);
   void SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns);
-  void JoinBacklog(Sequence& sequence);
   void LeaveBacklog(Sequence& sequence);
   // Accounts for a request that has waited since `since_ns`.
   void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t since_ns);
@@ -231,8 +230,8 @@ class SequenceTable {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> unused_;
   // In the order in which they became idle, and so of their expiry.
-  LinkedList<Sequence, &Sequence::idle_links_> idle_;
-  LinkedList<Sequence, &Sequence::backlog_links_> backlog_;
+  base::LinkedList<Sequence, &Sequence::idle_links_> idle_;
+  base::LinkedList<Sequence, &Sequence::backlog_links_> backlog_;
   std::set<std::pair<uint64_t, Sequence*>> expiries_;  // of backlogged sequences
   size_t ready_count_ = 0;
   size_t waiting_count_ = 0;

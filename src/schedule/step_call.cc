@@ -65,7 +65,6 @@ void StepCall::Recycle() {
   has_ended = false;
   has_place = false;
   producer = {};
-  previous = next = nullptr;
   is_settled_ = false;
 }
 

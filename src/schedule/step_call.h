@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/inbox.h"
+#include "base/linked_list.h"
 #include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
@@ -75,8 +76,7 @@ struct StepCall final : core::ResponseSink, StepLimiter::Waiter {
   EnsembleRoom::Producer producer;  // guarded by the room
   // For the place, and then for the last response, which therefore need no pooled event.
   EnsembleEvent own_event;
-  StepCall* previous = nullptr;  // in the run's list of calls in flight
-  StepCall* next = nullptr;
+  base::ListLinks<StepCall> links;  // in the run's list of calls in flight
 
  private:
   // Records that its execution times are known, or that there will be none.

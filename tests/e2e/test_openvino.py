@@ -162,6 +162,11 @@ def infer(client, model, tensors, datatype="FP32", **options):
     return {o["name"]: answer.as_numpy(o["name"]) for o in outputs}
 
 
+def configuration(client, model):
+    made = client.as_json("get_model_config", model)
+    return made.get("config", made)
+
+
 def ones(*shape):
     return np.ones(shape, np.float32)
 
@@ -226,8 +231,7 @@ def test_a_scalar_is_a_tensor_of_one_element(client):
 
 
 def test_a_configuration_is_completed_with_batches_where_rows_do_not_depend_on_each_other(client):
-    made = client.as_json("get_model_config", "completed")
-    made = made.get("config", made)
+    made = configuration(client, "completed")
     assert made["max_batch_size"] == 4 and "dynamic_batching" in made
     assert sorted(i["name"] for i in made["input"]) == ["a", "b"]
     answer = infer(client, "completed", {"a": ones(3, 4), "b": ones(3, 4)})
@@ -236,16 +240,14 @@ def test_a_configuration_is_completed_with_batches_where_rows_do_not_depend_on_e
 
 @pytest.mark.parametrize("model", ["completed_fixed", "completed_share", "completed_outputs"])
 def test_a_configuration_is_completed_without_batches_elsewhere(client, model):
-    made = client.as_json("get_model_config", model)
-    made = made.get("config", made)
+    made = configuration(client, model)
     assert made.get("max_batch_size", 0) == 0
     assert len(made["input"][0]["dims"]) == 2
 
 
 @pytest.mark.parametrize("model, size", [("layout", 4), ("layout_variable", 4), ("layout_listed", 8)])
 def test_a_file_whose_layouts_name_the_batch_is_batched(client, model, size):
-    made = client.as_json("get_model_config", model)
-    made = made.get("config", made)
+    made = configuration(client, model)
     assert made["max_batch_size"] == size and "dynamic_batching" in made
     assert [int(d) for d in made["input"][0]["dims"]] == [4]
     inputs = {i["name"]: ones(3, 4) for i in made["input"]}
@@ -254,8 +256,7 @@ def test_a_file_whose_layouts_name_the_batch_is_batched(client, model, size):
 
 @pytest.mark.parametrize("model, rows", [("layout_of_eight_rows", 8), ("layout_of_one_row", 1)])
 def test_a_layout_does_not_decide_for_a_model_of_one_size_or_against_the_configuration(client, model, rows):
-    made = client.as_json("get_model_config", model)
-    made = made.get("config", made)
+    made = configuration(client, model)
     assert made.get("max_batch_size", 0) == 0 and "dynamic_batching" not in made
     assert infer(client, model, {"x": ones(rows, 4)})["y"].shape == (rows, 4)
 

@@ -66,10 +66,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   request->references_.store(2);  // the list and this function
   {
     base::MutexLock lock(mutex_);
-    request->previous_ = last_;
-    (last_ != nullptr ? last_->next_ : first_) = request;
-    last_ = request;
-    ++request_count_;
+    requests_.PushBack(*request);
   }
   const bool is_allowed =
       sender_.grant == nullptr || context_->gate->AllowsModel(*sender_.grant, request->model_name_);
@@ -313,8 +310,8 @@ void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, 
 bool StreamCall::TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) {
   sendable.swap(out_of_order_);
   StreamRequest* next = nullptr;
-  for (StreamRequest* request = first_; request != nullptr; request = next) {
-    next = request->next_;
+  for (StreamRequest* request = requests_.head(); request != nullptr; request = next) {
+    next = request->links_.next;
     if (request->is_decoupled_) continue;  // is not sent in order
     for (http2::GrpcMessagePtr& message : request->ready_) sendable.push_back(std::move(message));
     request->ready_.clear();
@@ -326,15 +323,11 @@ bool StreamCall::TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) {
 
 bool StreamCall::IsCrammed() {
   base::MutexLock lock(mutex_);
-  return request_count_ >= context_->stream_limits.most_requests;
+  return requests_.size() >= context_->stream_limits.most_requests;
 }
 
 void StreamCall::Unlink(StreamRequest& request) {
-  --request_count_;
-  (request.previous_ != nullptr ? request.previous_->next_ : first_) = request.next_;
-  (request.next_ != nullptr ? request.next_->previous_ : last_) = request.previous_;
-  request.previous_ = nullptr;
-  request.next_ = nullptr;
+  requests_.Remove(request);
   request.Unreference();
 }
 
@@ -354,7 +347,7 @@ void StreamCall::Drain() {
       if (credit_ >= context_->stream_limits.credit_step) credit = std::exchange(credit_, 0);
       if (!has_some && credit == 0) {
         is_draining_ = false;
-        finish = (is_half_closed_ || ends_when_idle_) && first_ == nullptr &&
+        finish = (is_half_closed_ || ends_when_idle_) && requests_.empty() &&
                  !std::exchange(is_finished_, true);
         if (!finish) return;
         is_complete = is_half_closed_;
@@ -418,7 +411,8 @@ void StreamCall::CancelAll() {
   std::vector<core::RequestRef> requests;
   {
     base::MutexLock lock(mutex_);
-    for (StreamRequest* request = first_; request != nullptr; request = request->next_) {
+    for (StreamRequest* request = requests_.head(); request != nullptr;
+         request = request->links_.next) {
       if (core::RequestRef taken = request->cancellation_.Take()) {
         requests.push_back(std::move(taken));
       }
@@ -453,9 +447,7 @@ void StreamCall::Recycle() {
   parked_.Recycle();
   is_ended_.store(false);
   base::MutexLock lock(mutex_);
-  first_ = nullptr;
-  last_ = nullptr;
-  request_count_ = 0;
+  requests_ = {};
   out_of_order_.clear();
   is_half_closed_ = false;
   ends_when_idle_ = false;
@@ -482,8 +474,6 @@ void StreamRequest::Recycle() {
   id_.clear();
   model_name_.clear();
   model_version_.clear();
-  previous_ = nullptr;
-  next_ = nullptr;
   is_complete_ = false;
   trace_.reset();
   ready_.clear();

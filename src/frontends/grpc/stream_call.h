@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/linked_list.h"
 #include "base/mutex.h"
 #include "core/cancel_handle.h"
 #include "core/response.h"
@@ -50,8 +51,7 @@ class StreamRequest final : public core::ResponseSink {
 
   // -- Guarded by the stream's mutex. --
   bool is_decoupled_ = false;  // constant once submitted
-  StreamRequest* previous_ = nullptr;
-  StreamRequest* next_ = nullptr;
+  base::ListLinks<StreamRequest> links_;
   bool is_complete_ = false;
   std::shared_ptr<observe::Trace> trace_;     // confined to the sender once submitted
   std::vector<http2::GrpcMessagePtr> ready_;  // messages that wait for their turn
@@ -134,9 +134,7 @@ class StreamCall final : public http2::GrpcCallEvents {
   ParkedRequests parked_;
 
   base::Mutex mutex_;
-  StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
-  StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
-  size_t request_count_ NEREID_GUARDED_BY(mutex_) = 0;
+  base::LinkedList<StreamRequest, &StreamRequest::links_> requests_ NEREID_GUARDED_BY(mutex_);
   std::vector<http2::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
   bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
   bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server is stopping

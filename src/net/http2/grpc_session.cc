@@ -409,7 +409,7 @@ bool GrpcSession::Fill() {
 
 void GrpcSession::DeliverWaiting() {
   if (!delivery_.has_waiting()) return;
-  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->links.next) {
     if (!stream->input.empty()) FailIf(*stream, delivery_.Continue(*stream));
   }
 }
@@ -444,7 +444,7 @@ bool GrpcSession::Tick(uint64_t now_ns) {
 void GrpcSession::CheckProgress(const ProgressWindow& window) {
   const bool is_fair = !room_.TakeHeldBack();
   if (incomplete_.count == 0) return;
-  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->links.next) {
     const std::optional<size_t> bytes = stream->assembler.Progress(is_fair);
     if (!bytes.has_value() || *bytes >= window.min_bytes) continue;
     Fail(*stream, GrpcStatus::kDeadlineExceeded,
@@ -462,7 +462,7 @@ void GrpcSession::StartDrain(uint64_t now_ns) {
 void GrpcSession::AnnounceDrain() {
   nghttp2_submit_shutdown_notice(session_);
   nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
-  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->links.next) {
     if (stream->events != nullptr && !stream->is_finished) stream->events->OnDrain();
   }
 }

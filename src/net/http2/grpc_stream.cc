@@ -45,8 +45,6 @@ void GrpcStream::Recycle() {
   response_encoding_ = net::Compression::kIdentity;
   is_cancelled_.store(false, std::memory_order_relaxed);
   unsent_.Recycle();
-  previous = nullptr;
-  next = nullptr;
   events = nullptr;
   content_left = -1;
   unconsumed = 0;

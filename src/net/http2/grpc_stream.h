@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/linked_list.h"
 #include "http2/call_input.h"
 #include "http2/grpc_call.h"
 #include "http2/message_assembler.h"
@@ -49,8 +50,7 @@ struct GrpcStream final : GrpcCall {
   // For ObjectPool.
   void Recycle();
 
-  GrpcStream* previous = nullptr;  // in StreamList
-  GrpcStream* next = nullptr;
+  base::ListLinks<GrpcStream> links;  // in StreamList
   GrpcCallEvents* events = nullptr;
   int32_t id = 0;
   int64_t content_left = -1;   // by content-length; -1 if the client did not send it
@@ -73,15 +73,15 @@ struct GrpcStream final : GrpcCall {
 // The open streams of a connection.
 class StreamList {
  public:
-  GrpcStream* first() const { return first_; }
+  GrpcStream* first() const { return streams_.head(); }
   // The most recently begun stream, while it is open.
   GrpcStream* latest() const { return latest_; }
-  bool empty() const { return first_ == nullptr; }
-  size_t size() const { return size_; }
+  bool empty() const { return streams_.empty(); }
+  size_t size() const { return streams_.size(); }
   // Returns how many bytes of all streams wait to be sent.
   size_t unsent_bytes() const {
     size_t bytes = 0;
-    for (const GrpcStream* stream = first_; stream != nullptr; stream = stream->next) {
+    for (const GrpcStream* stream = first(); stream != nullptr; stream = stream->links.next) {
       bytes += stream->unsent_bytes();
     }
     return bytes;
@@ -89,23 +89,16 @@ class StreamList {
 
   void Add(GrpcStream& stream) {
     latest_ = &stream;
-    stream.next = first_;
-    if (first_ != nullptr) first_->previous = &stream;
-    first_ = &stream;
-    ++size_;
+    streams_.PushFront(stream);
   }
   void Remove(GrpcStream& stream) {
-    (stream.previous != nullptr ? stream.previous->next : first_) = stream.next;
-    if (stream.next != nullptr) stream.next->previous = stream.previous;
-    stream.previous = stream.next = nullptr;
+    streams_.Remove(stream);
     if (latest_ == &stream) latest_ = nullptr;
-    --size_;
   }
 
  private:
-  GrpcStream* first_ = nullptr;
+  base::LinkedList<GrpcStream, &GrpcStream::links> streams_;
   GrpcStream* latest_ = nullptr;
-  size_t size_ = 0;
 };
 
 }  // namespace nereid::http2

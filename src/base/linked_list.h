@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
-namespace nereid::schedule {
+namespace nereid::base {
 
 // The place of an item in one list.
 template <typename Item>
@@ -13,12 +14,12 @@ struct ListLinks {
   Item* previous = nullptr;
 };
 
-// A list of items in the order in which they joined; owns none. An item may be in several lists,
-// with links of its own for each.
+// A list of items; owns none. An item may be in several lists, with links of its own for each.
 template <typename Item, ListLinks<Item> Item::* kLinks>
 class LinkedList {
  public:
   Item* head() const { return head_; }
+  bool empty() const { return head_ == nullptr; }
   size_t size() const { return size_; }
 
   // REQUIRES: `item` is not in the list.
@@ -28,9 +29,16 @@ class LinkedList {
     tail_ = &item;
     ++size_;
   }
+  // REQUIRES: `item` is not in the list.
+  void PushFront(Item& item) {
+    item.*kLinks = {.next = head_};
+    (head_ != nullptr ? (head_->*kLinks).previous : tail_) = &item;
+    head_ = &item;
+    ++size_;
+  }
   // REQUIRES: `item` is in the list.
   void Remove(Item& item) {
-    const ListLinks<Item> links = item.*kLinks;
+    const ListLinks<Item> links = std::exchange(item.*kLinks, {});
     (links.previous != nullptr ? (links.previous->*kLinks).next : head_) = links.next;
     (links.next != nullptr ? (links.next->*kLinks).previous : tail_) = links.previous;
     --size_;
@@ -42,4 +50,4 @@ class LinkedList {
   size_t size_ = 0;
 };
 
-}  // namespace nereid::schedule
+}  // namespace nereid::base
