@@ -86,13 +86,18 @@ class Gauge:
 class Run:
     """One scenario on one server."""
 
+    library = grpcclient
+
     def __init__(self, scenario, server, gauge):
         self.scenario = scenario
         self.gauge = gauge
-        self.client = grpcclient.InferenceServerClient(server.grpc)
+        self.client = self.connect(server)
         self.outcome = Outcome()
         self.changed = threading.Condition()
         self.calls = {}
+
+    def connect(self, server):
+        return grpcclient.InferenceServerClient(server.grpc)
 
     def answered(self, send_id):
         def callback(result, error):
@@ -103,18 +108,30 @@ class Run:
 
         return callback
 
-    def send(self, send):
-        inputs = [grpcclient.InferInput("INPUT0", [send.batch, send.width], "FP32")]
+    def inputs(self, send):
+        """What the request carries, made with the client's library."""
+        inputs = [self.library.InferInput("INPUT0", [send.batch, send.width], "FP32")]
         inputs[0].set_data_from_numpy(np.zeros((send.batch, send.width), np.float32))
         if send.inputs > 1:
-            inputs.append(grpcclient.InferInput("INPUT1", [send.batch, 1], "FP32"))
+            inputs.append(self.library.InferInput("INPUT1", [send.batch, 1], "FP32"))
             inputs[1].set_data_from_numpy(np.zeros((send.batch, 1), np.float32))
+        return inputs
+
+    @staticmethod
+    def options(send):
+        return {
+            "request_id": send.id, "priority": send.priority, "timeout": send.timeout_us or None,
+            "parameters": {"note": send.parameter} if send.parameter else None,
+        }  # fmt: skip
+
+    def send(self, send):
         self.calls[send.id] = self.client.async_infer(
-            self.scenario.model, inputs, self.answered(send.id), request_id=send.id,
-            priority=send.priority, timeout=send.timeout_us or None,
-            parameters={"note": send.parameter} if send.parameter else None)
+            self.scenario.model, self.inputs(send), self.answered(send.id), **self.options(send))
         # On the same connection: once this is answered, the request has arrived.
         self.client.is_server_live()
+
+    def statistics(self):
+        return self.client.get_inference_statistics(self.scenario.model, as_json=True)
 
     def waiting(self, values):
         return values.get(("nv_inference_pending_request_count", self.scenario.model), 0)
@@ -145,8 +162,7 @@ class Run:
             done = self.changed.wait_for(lambda: len(self.outcome.answers) == expected,
                                          120 * servers.SLOWNESS)
         assert done, f"{self.scenario.model}: answered are only {self.outcome.answers}"
-        statistics = self.client.get_inference_statistics(self.scenario.model, as_json=True)
-        for entry in statistics["model_stats"][0].get("batch_stats", []):
+        for entry in self.statistics()["model_stats"][0].get("batch_stats", []):
             size = int(entry["batch_size"])
             self.outcome.batches[size] = int(entry["compute_infer"]["count"])
         size = self.plug_batch()
@@ -197,14 +213,17 @@ class RunBehind(Run):
         return values.get(("nereid_model_requests_in_flight", self.scenario.model), 0)
 
 
-def run_all(cases, start, folder, run=Run):
-    """{model: Outcome} of all scenarios, run side by side on one server."""
+def write(cases, folder):
+    """The models of the scenarios."""
     for scenario in cases:
         model = models.write_model(folder, scenario.model, config(scenario))
         if scenario.byte_limit:
             library = servers.build_folder() / "tests" / "compat" / "strategy" / "batchstrategy.so"
             shutil.copy(library, model / "batchstrategy.so")
-    server = start(folder)
+
+
+def run_on(server, cases, run):
+    """{model: Outcome} of the scenarios, run side by side on a server that has their models."""
     gauge = Gauge(server)
     try:
         with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
@@ -212,6 +231,12 @@ def run_all(cases, start, folder, run=Run):
         return {model: one.exception() or one.result() for model, one in runs.items()}
     finally:
         gauge.close()
+
+
+def run_all(cases, start, folder, run=Run):
+    """{model: Outcome} of all scenarios, run side by side on one server, which `start` starts."""
+    write(cases, folder)
+    return run_on(start(folder), cases, run)
 
 
 def check(scenario, outcome, has_order=True):

@@ -161,9 +161,10 @@ def may_break(broken, before, is_killed):
 
 
 def one_round(cluster, turn, is_killed):
-    """Kills a replica under load, or replaces all; returns (what was wrong, the load)."""
+    """Kills a replica under load, or replaces all; returns (what was wrong, the load, the replicas that ended)."""
     with Load(cluster.url("load"), turn) as load:
         before = load.wait_for()
+        ended = {min(before)} if is_killed else before
         if is_killed:
             os.kill(min(before), signal.SIGKILL)
             load.wait_for(before, 1)
@@ -180,7 +181,7 @@ def one_round(cluster, turn, is_killed):
         for broken, failure in zip(worker.broken, worker.failures, strict=False):
             if not may_break(broken, before, is_killed):
                 wrong.append(f"a sequence of replica {broken[0]} was broken, while those before were {before}: {failure}")
-    return wrong, load
+    return wrong, load, ended
 
 
 def run(cluster, minutes):
@@ -190,13 +191,14 @@ def run(cluster, minutes):
         if turn >= 2 and time.monotonic() - began >= 60 * minutes:
             break
         is_killed = turn % 2 == 0
-        found, load = one_round(cluster, turn, is_killed)
+        found, load, ended = one_round(cluster, turn, is_killed)
         requests = sum(len(worker.failures) for worker in load.workers if "-request-" in worker.name)
         figures = {
             "answers": len(load.all("answered")),
             "whole sequences": sum(worker.whole for worker in load.workers),
             "requests lost": requests,
             "sequences broken": len(load.all("broken")),
+            "of which another replica's": sum(began_on not in (None, *ended) for began_on, _, _ in load.all("broken")),
             "wrong": len(found),
         }
         what = "one killed" if is_killed else "all replaced"

@@ -96,6 +96,16 @@ def wait_until(condition, what, timeout=20.0):
         time.sleep(0.02)
 
 
+def read_metrics(text):
+    """A page of metrics as {(name, model): value}; the value is summed over the other labels."""
+    values = {}
+    for name, labels, value in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M):
+        model = re.search(r'model="([^"]*)"', labels)
+        key = (name, model.group(1) if model else "")
+        values[key] = values.get(key, 0.0) + float(value)
+    return values
+
+
 def reserve_ports(count):
     """Sockets that hold a free port each, so that nobody is given it before the server under test listens there: that
     may, as both allow it and these do not listen."""
@@ -165,15 +175,9 @@ class Server:
             return None
 
     def scrape(self):
-        """The metrics as {(name, model): value}; the value is summed over the other labels."""
+        """What read_metrics finds on its page."""
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as reply:
-            text = reply.read().decode()
-        values = {}
-        for name, labels, value in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M):
-            model = re.search(r'model="([^"]*)"', labels)
-            key = (name, model.group(1) if model else "")
-            values[key] = values.get(key, 0.0) + float(value)
-        return values
+            return read_metrics(reply.read().decode())
 
     def resident_bytes(self):
         return psutil.Process(self.pid).memory_info().rss

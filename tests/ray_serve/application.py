@@ -43,6 +43,7 @@ APPLICATIONS = {
     "load": lambda folder: {"models": (models_of_tests.number, models_of_tests.Sum), **SCALED},
     "cases": lambda folder: {"models": (folder / "shared",), "num_replicas": 2},
     "many": lambda folder: {"models": (folder / "many",), "max_models_per_replica": 2, "num_replicas": 1},
+    "scenarios": lambda folder: {"models": (folder / "scenarios", models_of_tests.metrics_page), "num_replicas": 1},
 }
 
 

@@ -61,6 +61,15 @@ def gate(began: str, opened: str) -> int:
 
 
 @nereid.model
+def metrics_page(value: int) -> str:
+    """The metrics of the replica, whose own page is closed."""
+    from nereid._api._server import _running
+
+    (server,) = _running
+    return server.metrics(nereid.MetricFormat.PROMETHEUS)
+
+
+@nereid.model
 def end_server(value: int) -> int:
     """Stops the server in which this runs, once this has answered."""
     from nereid._api._server import _running
