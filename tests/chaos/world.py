@@ -260,6 +260,10 @@ class World:
         path = self.disk.path / "server.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
 
+    def last_words(self):
+        """The end of the log, and of what the process has printed, as a sanitizer's report."""
+        return f"{self.log_tail()}\n{self.server.tail(100)}"
+
     # --- The end ----------------------------------------------------------------------------------
 
     def everything_works(self):
@@ -285,10 +289,10 @@ class World:
             # Twice the time limit tells an end that is bounded from one that is not, on a busy machine, too.
             status = self.server.wait(2 * EXIT_TIMEOUT_SECONDS)
             if status != 0:
-                self.oracle.problem(f"the server ended with status {status}: {self.log_tail()}")
+                self.oracle.problem(f"the server ended with status {status}: {self.last_words()}")
         except subprocess.TimeoutExpired:
             self.server.process.kill()
-            self.oracle.problem(f"the server did not end after SIGTERM: {self.log_tail()}")
+            self.oracle.problem(f"the server did not end after SIGTERM: {self.last_words()}")
         took = time.monotonic() - started
         _, alive = psutil.wait_procs(children, 5)
         if alive:

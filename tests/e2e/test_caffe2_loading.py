@@ -97,7 +97,7 @@ def test_a_file_that_is_no_network_is_refused_with_a_reason(server, client, name
     if init is not None:
         files["init_model.netdef"] = init
     write(server.repository, name, ONE, files=files)
-    before = len(server.log)
+    before = server.log_length()
     message = refusal(client, name)
     assert re.search(text, message), message
     assert "\n" not in message and "src/" not in message, message

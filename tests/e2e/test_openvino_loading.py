@@ -114,7 +114,7 @@ def test_a_file_that_is_no_model_is_refused_with_a_reason(server, client, good, 
     if name in ("unknown_layer", "broken_xml"):
         files["model.bin"] = good["bin"]
     models.write_model(server.repository, name, settings, {"1": files})
-    before = len(server.log)
+    before = server.log_length()
     message = refusal(client, name)
     assert re.search(text, message), message
     assert "\n" not in message and "src/" not in message, message

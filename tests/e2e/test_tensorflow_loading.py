@@ -151,7 +151,7 @@ BAD_GRAPH_DEFS = {
 
 
 def check_refusal(server, client, name, text):
-    before = len(server.log)
+    before = server.log_length()
     said = refusal(client, name)
     assert re.search(text, said), said
     assert "\n" not in said, said

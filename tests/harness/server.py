@@ -142,6 +142,11 @@ class Server:
         """Waits until the log has this: a thread of its own writes it, a moment later."""
         wait_until(lambda: text in self.log, f"a log with {text!r}")
 
+    def log_length(self):
+        """How long the log is, at least with the lines of the start."""
+        self.wait_for_log("Started HTTPService")
+        return len(self.log)
+
     def wait_for_match(self, pattern):
         """Waits until this regular expression is found in the log, in which ^ and $ are ends of lines."""
         return wait_until(lambda: re.search(pattern, self.log, re.M), f"a log that matches {pattern!r}")
