@@ -137,11 +137,14 @@ Result<Instance::Execution> Instance::Encode(ServicePtr service) {
   for (Item& item : batch_) {
     // The time since the request came may have been spent waiting for a process.
     item.open->NoteActivity();
-    item.number = requests_->Add(item.open);
+    item.number = requests_->NewNumber();
     numbered_.push_back({item.request, item.number});
   }
   NEREID_KIT_ASSIGN(python::BatchEncoder::Encoded batch,
                     encoder_.Encode(numbered_, worker.blocks(), worker.memory().inputs()));
+  // Not before they have been read: should the process die, the keeper releases what is in the
+  // table.
+  for (const Item& item : batch_) requests_->Add(item.number, item.open);
   batch.block.Share();
   for (const python::BlockPool::Block& block : batch.received) block.Share();
   model_.watch().Wake();

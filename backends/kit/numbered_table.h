@@ -20,10 +20,20 @@ template <typename T>
 class NumberedTable {
  public:
   uint64_t Add(std::shared_ptr<T> object) {
+    const uint64_t number = NewNumber();
+    Add(number, std::move(object));
+    return number;
+  }
+  // Returns a number for an object that is added later.
+  uint64_t NewNumber() {
+    const MutexLock lock(mutex_);
+    return ++last_;
+  }
+  // `number` is a new one. From now on, another thread may fail the object.
+  void Add(uint64_t number, std::shared_ptr<T> object) {
     const MutexLock lock(mutex_);
     count_.fetch_add(1);
-    table_.emplace(++last_, std::move(object));
-    return last_;
+    table_.emplace(number, std::move(object));
   }
   // Returns null if there is none, as after Remove.
   std::shared_ptr<T> Find(uint64_t number) {

@@ -49,7 +49,7 @@ base::Result<BlockPool::Block> Channel::Allocate(uint64_t size) {
   return std::move(block.value());
 }
 
-BlockHeader* Channel::Write(Message message) {
+BlockHeader* Channel::Write(Message message, uint32_t kind) {
   if (message.records.empty()) return nullptr;
   auto block = blocks_.Allocate(message.records.size());
   if (!block.ok()) EndWithoutMemory();
@@ -58,6 +58,8 @@ BlockHeader* Channel::Write(Message message) {
   records.Share();
   BlockHeader* const header = &records.header();
   header->size = message.records.size();
+  header->kind = kind;
+  // Once it is listed here, any thread may find it released and write the next message to it.
   const base::MutexLock lock(sent_mutex_);
   std::erase_if(sent_, [](const Sent& sent) {
     return sent.records.header().state.load(std::memory_order_acquire) == python::kBlockFree;
@@ -121,9 +123,8 @@ void Channel::Answer(const Item& question, Outcome outcome, Message result) {
 }
 
 void Channel::Call(python::Call kind, Message payload) {
-  BlockHeader* const header = Write(std::move(payload));
+  const BlockHeader* const header = Write(std::move(payload), static_cast<uint32_t>(kind));
   if (header == nullptr) return;
-  header->kind = static_cast<uint32_t>(kind);
   python::Control& control = region_->control();
   const base::MutexLock lock(ring_mutex_);
   const uint32_t head = control.ring_head.load(std::memory_order_relaxed);

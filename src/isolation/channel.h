@@ -90,7 +90,8 @@ class Channel {
   };
 
   // Writes the message to the shared memory, and returns its header; null for an empty message.
-  python::BlockHeader* Write(Message message);
+  // `kind` is that of a call.
+  python::BlockHeader* Write(Message message, uint32_t kind = 0);
   void Finish(const Item& current, python::Outcome outcome, Message result);
 
   const std::unique_ptr<python::Region> region_;

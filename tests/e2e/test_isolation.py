@@ -157,6 +157,50 @@ def test_trouble_again_and_again_is_nothing_to_other_models(told, empty_reposito
     assert len(processes(server)) == 1
 
 
+def test_a_process_that_is_killed_at_any_moment_loses_and_mixes_up_nothing(start_server, empty_repository):
+    """Most of the time it is being given a batch, because the tensors are large."""
+    batching = "dynamic_batching { max_queue_delay_microseconds: 1000 }\n"
+    models.write_model(empty_repository, "id", models.identity_config("INT32", [-1], max_batch_size=4) + batching + ISOLATED)
+    server = start_server(empty_repository)
+    rng = random.Random(11)
+    problems, is_over = [], threading.Event()
+    answered, failed = [0] * 4, [0] * 4
+
+    def serve(number):
+        with httpclient.InferenceServerClient(server.http, network_timeout=120) as client:
+            while not is_over.is_set():
+                values = np.full((1, 300_000), 1000 * number + answered[number] % 1000, np.int32)
+                tensor = httpclient.InferInput("INPUT0", list(values.shape), "INT32")
+                tensor.set_data_from_numpy(values)
+                try:
+                    answer = client.infer("id", [tensor], request_id=f"{number}-{answered[number]}")
+                    if answer.get_response()["id"] != f"{number}-{answered[number]}" or (answer.as_numpy("OUTPUT0") != values).any():
+                        problems.append(f"the answer of {number}-{answered[number]} is another's")
+                    answered[number] += 1
+                except InferenceServerException as error:
+                    failed[number] += 1
+                    if "Isolated process 'id_0" not in error.message():
+                        problems.append(error.message())
+
+    clients = [threading.Thread(target=serve, args=(number,)) for number in range(len(answered))]
+    for client in clients:
+        client.start()
+    try:
+        for _ in range(8 * ROUNDS):
+            before = sum(answered)
+            servers.wait_until(lambda before=before: sum(answered) > before + 4, "answers", timeout=60)
+            is_over.wait(rng.uniform(0, 0.01))
+            for process in processes(server):
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+    finally:
+        is_over.set()
+        for client in clients:
+            client.join()
+    assert not problems and sum(failed) > 0, (problems[:3], failed)
+    assert server.is_live()
+
+
 def test_a_model_that_dies_before_it_has_served_rests_and_comes_back(told):
     server, teller = told()
     # ThreadSanitizer ends a process with a status of its own if that leaves threads.
