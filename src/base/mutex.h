@@ -20,10 +20,22 @@ class NEREID_CAPABILITY("mutex") Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void Lock() NEREID_ACQUIRE() { mutex_.lock(); }
+  bool TryLock() NEREID_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  // Like Lock, but does not sleep at first: for a lock that nobody holds for longer than it takes
+  // to wake a thread.
+  void LockSoon() NEREID_ACQUIRE() {
+    for (int i = 0; i < kLooks; ++i) {
+      if (mutex_.try_lock()) return;
+      Pause();
+    }
+    mutex_.lock();
+  }
   void Unlock() NEREID_RELEASE() { mutex_.unlock(); }
 
  private:
   friend class CondVar;
+  // A few microseconds, or a tenth of that where a processor pauses only briefly.
+  static constexpr int kLooks = 64;
   std::mutex mutex_;
 };
 
@@ -31,6 +43,8 @@ class NEREID_CAPABILITY("mutex") Mutex {
 class NEREID_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) NEREID_ACQUIRE(mutex) : mutex_(mutex) { mutex_.Lock(); }
+  // For a mutex that the calling thread has locked already.
+  MutexLock(Mutex& mutex, std::adopt_lock_t) NEREID_REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() NEREID_RELEASE() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;

@@ -30,6 +30,15 @@ inline constexpr bool kHasThreadSanitizer = true;
 inline constexpr bool kHasThreadSanitizer = false;
 #endif
 
+// Tells the processor that the calling thread looks at something again and again.
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 }  // namespace nereid::base
 
 #define NEREID_CAPABILITY(x) NEREID_THREAD_ANNOTATION(capability(x))
@@ -38,6 +47,7 @@ inline constexpr bool kHasThreadSanitizer = false;
 #define NEREID_PT_GUARDED_BY(x) NEREID_THREAD_ANNOTATION(pt_guarded_by(x))
 #define NEREID_REQUIRES(...) NEREID_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define NEREID_ACQUIRE(...) NEREID_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define NEREID_TRY_ACQUIRE(...) NEREID_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define NEREID_RELEASE(...) NEREID_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 #define NEREID_RETURN_CAPABILITY(x) NEREID_THREAD_ANNOTATION(lock_returned(x))
 #define NEREID_EXCLUDES(...) NEREID_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))

@@ -76,7 +76,8 @@ void BatchScheduler::Enqueue(core::RequestPtr request) {
   InstancePool::Arrival arrival(*request);
   std::optional<Arrived> arrived;  // of a request that does not simply join the queue
   {
-    base::MutexLock lock(pool_.mutex());
+    pool_.LockFor(arrival);
+    base::MutexLock lock(pool_.mutex(), std::adopt_lock);
     const bool joins = !pool_.is_stopping() && !request->is_cancelled() &&
                        !guard_.Concerns(*request) && queue_.Push(request);
     if (!joins) [[unlikely]]

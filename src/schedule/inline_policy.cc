@@ -15,8 +15,10 @@ constexpr uint32_t kCrowdedArrivals = 32;
 
 }  // namespace
 
-InlineRecord::InlineRecord(std::chrono::nanoseconds budget, InlineTraits traits)
+InlineRecord::InlineRecord(std::chrono::nanoseconds budget, std::chrono::nanoseconds brief,
+                           InlineTraits traits)
     : budget_ns_(static_cast<uint64_t>(std::max<int64_t>(budget.count(), 0))),
+      brief_ns_(static_cast<uint64_t>(std::max<int64_t>(brief.count(), 0))),
       traits_(traits),
       watched_runs_(kMeasuredRuns) {}
 
@@ -34,6 +36,13 @@ void InlineRecord::Account(uint64_t duration_ns, size_t request_count) {
   ++execution_count_;
   average_ns_ =
       execution_count_ == 1 ? duration_ns : average_ns_ - average_ns_ / 8 + duration_ns / 8;
+}
+
+void InlineRecord::AccountOwn(uint64_t duration_ns) {
+  // Another thread may have had the processor.
+  duration_ns = std::min(duration_ns, 2 * brief_ns_);
+  own_average_ns_ =
+      own_average_ns_ == 0 ? duration_ns : own_average_ns_ - own_average_ns_ / 8 + duration_ns / 8;
 }
 
 bool ArrivalHistory::Note(bool is_alone) {

@@ -29,8 +29,9 @@ struct InlineTraits {
 // How fast one instance has been so far. Thread-compatible.
 class InlineRecord {
  public:
-  // `budget`: how long one request may occupy a reactor; 0: not at all.
-  InlineRecord(std::chrono::nanoseconds budget, InlineTraits traits);
+  // `budget`: how long one request may occupy a reactor; 0: not at all. `brief`: see is_brief.
+  InlineRecord(std::chrono::nanoseconds budget, std::chrono::nanoseconds brief,
+               InlineTraits traits);
 
   // Whether an execution is short enough for the reactor to run it to its end.
   bool may_run() const { return traits_.runs && IsQuick(budget_ns_); }
@@ -39,6 +40,9 @@ class InlineRecord {
   bool may_begin() const {
     return traits_.begins && !traits_.runs && IsQuick(budget_ns_ * kBudgetsToWait);
   }
+  // Whether an execution takes less time than leaving a request to another thread, and its response
+  // back. Reactors then wait for each other.
+  bool is_brief() const { return may_run() && own_average_ns_ > 0 && own_average_ns_ <= brief_ns_; }
   // Whether the next execution has to be timed exactly, because it matters and is in doubt how much
   // of the elapsed time is the execution's own.
   bool is_watched() const {
@@ -47,6 +51,9 @@ class InlineRecord {
   }
   // Records an execution of `request_count` requests that occupied its thread for `duration_ns`.
   void Account(uint64_t duration_ns, size_t request_count);
+  // Records that one took `duration_ns` in which a reactor executed its own request: those of other
+  // reactors take longer, because their responses are handed back.
+  void AccountOwn(uint64_t duration_ns);
 
  private:
   friend class InlinePolicy;
@@ -63,20 +70,26 @@ class InlineRecord {
   }
 
   uint64_t budget_ns_;
+  uint64_t brief_ns_;
   InlineTraits traits_;
   uint64_t execution_count_ = 0;
-  uint64_t average_ns_ = 0;  // exponentially weighted
-  uint64_t watched_runs_;    // how many of the next executions are timed exactly
+  uint64_t average_ns_ = 0;      // exponentially weighted
+  uint64_t own_average_ns_ = 0;  // the same; 0: unknown
+  uint64_t watched_runs_;        // how many of the next executions are timed exactly
 };
 
 // The rules for reactors and the instances of one model. Immutable.
 class InlinePolicy {
  public:
-  // `cpu_count`: the number of processors of the server.
-  InlinePolicy(std::chrono::nanoseconds budget, size_t cpu_count)
-      : budget_(budget), can_wait_(cpu_count > 1) {}
+  // `cpu_count`: the number of processors of the server. `arrival_patience`: how long a reactor
+  // waits for another one.
+  InlinePolicy(std::chrono::nanoseconds budget, size_t cpu_count,
+               std::chrono::nanoseconds arrival_patience)
+      : budget_(budget), arrival_patience_(arrival_patience), can_wait_(cpu_count > 1) {}
 
-  InlineRecord NewRecord(InlineTraits traits) const { return {budget_, traits}; }
+  InlineRecord NewRecord(InlineTraits traits) const {
+    return {budget_, arrival_patience_ / kBriefInPatience, traits};
+  }
 
   // Returns what a reactor may do with an execution of an idle instance.
   InlineChoice Choose(const InlineRecord& idle) const {
@@ -88,6 +101,9 @@ class InlinePolicy {
     const InlineChoice choice = Choose(idle);
     return choice == InlineChoice::kRun && left_ns < 0 ? InlineChoice::kLeaveToThread : choice;
   }
+  // Whether a reactor may wait for one that executes an instance.
+  bool may_wait_for(const InlineRecord& busy) const { return can_wait_ && busy.is_brief(); }
+  std::chrono::nanoseconds arrival_patience() const { return arrival_patience_; }
   // How long a reactor waits for the end of an execution that it has begun.
   std::chrono::nanoseconds patience() const { return budget_ * InlineRecord::kBudgetsToWait; }
   // How long a reactor runs executions before it handles its sockets again.
@@ -96,7 +112,13 @@ class InlinePolicy {
   static constexpr int kBudgetsPerRound = 8;
 
  private:
+  // An execution is brief if a reactor that waits would wait for so many. That is more than can be
+  // ahead of it: what was left in the queue before has to be gone, or reactors that give up would
+  // keep it full.
+  static constexpr int kBriefInPatience = 50;
+
   const std::chrono::nanoseconds budget_;
+  const std::chrono::nanoseconds arrival_patience_;
   const bool can_wait_;  // false with one processor, where waiting would delay the execution
 };
 

@@ -12,7 +12,9 @@ constexpr uint64_t kQuickNs = 10'000;
 constexpr InlineTraits kRuns{.runs = true};
 constexpr InlineTraits kBegins{.begins = true};
 
-const InlinePolicy kPolicy(std::chrono::nanoseconds(kBudgetNs), 2);
+constexpr std::chrono::nanoseconds kArrivalPatience(200'000);
+
+const InlinePolicy kPolicy(std::chrono::nanoseconds(kBudgetNs), 2, kArrivalPatience);
 
 InlineRecord After(InlineTraits traits, int executions, uint64_t duration_ns,
                    const InlinePolicy& policy = kPolicy) {
@@ -58,6 +60,28 @@ TEST(InlinePolicy, ABatchWhoseRequestsWereAllCancelledCountsAsOneExecution) {
   EXPECT_EQ(kPolicy.Choose(record), InlineChoice::kRun);
 }
 
+TEST(InlinePolicy, ReactorsWaitForEachOtherOnlyWhileTheirOwnExecutionsAreBrief) {
+  const auto waits_after = [](uint64_t own_ns, const InlinePolicy& policy = kPolicy) {
+    InlineRecord record = After(kRuns, 100, kQuickNs);
+    for (int i = 0; i < 100; ++i) record.AccountOwn(own_ns);
+    return policy.may_wait_for(record);
+  };
+  EXPECT_FALSE(kPolicy.may_wait_for(After(kRuns, 100, 1'000))) << "it may be another's";
+  EXPECT_TRUE(waits_after(1'000));
+  EXPECT_TRUE(waits_after(4'000));
+  EXPECT_FALSE(waits_after(5'000));
+  EXPECT_FALSE(
+      waits_after(1'000, InlinePolicy(std::chrono::nanoseconds(kBudgetNs), 1, kArrivalPatience)))
+      << "with one processor, the other reactor would have to wait, too";
+}
+
+TEST(InlinePolicy, OneLongExecutionDoesNotMakeABriefModelALongOne) {
+  InlineRecord record = After(kRuns, 100, kQuickNs);
+  for (int i = 0; i < 100; ++i) record.AccountOwn(1'000);
+  record.AccountOwn(10'000'000);
+  EXPECT_TRUE(kPolicy.may_wait_for(record));
+}
+
 TEST(InlinePolicy, AReactorTurnsToItsSocketsAfterEightBudgets) {
   const InlineRecord quick = After(kRuns, 32, kQuickNs);
   EXPECT_EQ(kPolicy.round_ns(), 8 * static_cast<int64_t>(kBudgetNs));
@@ -81,7 +105,7 @@ TEST(InlinePolicy, AReactorMayBeginThoughTheTimeOfItsRoundIsOver) {
 }
 
 TEST(InlinePolicy, WithOneProcessorAReactorWaitsForNothing) {
-  const InlinePolicy policy(std::chrono::nanoseconds(kBudgetNs), 1);
+  const InlinePolicy policy(std::chrono::nanoseconds(kBudgetNs), 1, kArrivalPatience);
   EXPECT_EQ(policy.Choose(After(kBegins, 32, kQuickNs, policy)), InlineChoice::kLeaveToThread);
   EXPECT_EQ(policy.Choose(After(kRuns, 32, kQuickNs, policy)), InlineChoice::kRun);
 }
@@ -151,7 +175,7 @@ TEST(InlinePolicy, AnExecutionTakesNoLongerThanPassesOnTheClock) {
 }
 
 TEST(InlinePolicy, ABudgetOfNothingSwitchesItOff) {
-  const InlinePolicy off(std::chrono::nanoseconds(0), 2);
+  const InlinePolicy off(std::chrono::nanoseconds(0), 2, kArrivalPatience);
   EXPECT_EQ(off.Choose(After(kRuns, 100, 0, off)), InlineChoice::kLeaveToThread);
   EXPECT_EQ(off.Choose(After(kBegins, 100, 0, off)), InlineChoice::kLeaveToThread);
   EXPECT_FALSE(After(kRuns, 1, kQuickNs, off).is_watched());

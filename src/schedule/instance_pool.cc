@@ -4,6 +4,32 @@
 #include <utility>
 
 namespace nereid::schedule {
+namespace {
+
+// A reactor that waits for an instance looks so often before it reads the clock.
+constexpr int kLooksPerReading = 16;
+// More reactors that wait at a time would take the lock's memory from each other, and from the one
+// that executes.
+constexpr int kMaxWaitingReactors = 3;
+
+// Counts the calling thread for as long as it exists.
+class CountedIn {
+ public:
+  // Relaxed: a number that says nothing of other data.
+  explicit CountedIn(std::atomic<int>& count)
+      : count_(count), others_(count.fetch_add(1, std::memory_order_relaxed)) {}
+  ~CountedIn() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  CountedIn(const CountedIn&) = delete;
+  CountedIn& operator=(const CountedIn&) = delete;
+
+  int others() const { return others_; }
+
+ private:
+  std::atomic<int>& count_;
+  const int others_;
+};
+
+}  // namespace
 
 class InstancePool::Round final : public core::RoundTask {
  public:
@@ -44,6 +70,31 @@ InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
   return *rounds_.emplace_back(std::make_unique<Round>(*this, executor));
 }
 
+bool InstancePool::TryLockWithIdle() {
+  const CountedIn counted(waiting_reactors_);
+  if (counted.others() >= kMaxWaitingReactors) return false;
+  const uint64_t end_ns = base::NowNs() + set_.policy().arrival_patience().count();
+  do {
+    for (int i = 0; i < kLooksPerReading; ++i) {
+      if (!set_.is_briefly_full() && set_.mutex().TryLock()) {
+        if (!set_.is_briefly_full()) return true;
+        set_.mutex().Unlock();
+      }
+      base::Pause();
+    }
+  } while (base::NowNs() < end_ns);
+  // Others need not wait for the same execution.
+  set_.GiveUpWaiting();
+  return false;
+}
+
+void InstancePool::LockFor(const Arrival& arrival) {
+  if (arrival.executor_ == nullptr || set_.options().collects_rounds) return set_.mutex().Lock();
+  if (set_.is_briefly_full() && TryLockWithIdle()) [[unlikely]]
+    return set_.NoteMeeting();
+  set_.mutex().LockSoon();
+}
+
 void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   if (arrival.executor_ == nullptr) return set_.WakeForWork(&arrival.wake_);
   // Other requests of this round may join the batch, so no thread is woken before it is over.
@@ -56,7 +107,10 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   if (choice == InlineChoice::kBegin && may_wait && TakeInline(arrival, *idle, now_ns, 1)) return;
   // A fast model whose thread lags returns to the reactor, which would otherwise keep that thread
   // lagging for as long as requests arrive.
-  if (idle == nullptr && set_.RunsInline()) return AnnounceRound(arrival);
+  if (idle == nullptr && set_.RunsInline()) {
+    set_.NoteMeeting();
+    return AnnounceRound(arrival);
+  }
   set_.WakeForWork(&arrival.wake_);
 }
 
@@ -64,6 +118,7 @@ bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64
                               size_t max_requests) {
   if (!set_.TakeBatch(instance, now_ns, max_requests)) return false;
   arrival.inline_instance_ = &instance;
+  instance.execution.is_own = true;
   // The requests that waited before this arrival may have been that instance's until now.
   if (set_.HasWaiting()) [[unlikely]]
     set_.WakeForWork(&arrival.wake_);
@@ -82,7 +137,8 @@ void InstancePool::Finish(Arrival& arrival) {
   PooledInstance& instance = *arrival.inline_instance_;
   if (!instance.instance->runs_on_any_thread()) return set_.Begin(instance);
   const uint64_t end_ns = set_.Execute(instance);
-  base::MutexLock lock(set_.mutex());
+  set_.mutex().LockSoon();
+  base::MutexLock lock(set_.mutex(), std::adopt_lock);
   set_.Account(instance);
   // Runs the requests that other reactors left because this one was busy with the instance.
   RunWaiting(set_.policy().round_ns() - static_cast<int64_t>(instance.execution.duration_ns),
@@ -118,7 +174,7 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns, PendingWake& wak
     }
     now_ns = set_.Execute(*idle);
     left_ns -= static_cast<int64_t>(idle->execution.duration_ns);
-    set_.mutex().Lock();
+    set_.mutex().LockSoon();
     set_.Account(*idle);
   }
 }

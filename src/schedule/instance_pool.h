@@ -9,7 +9,8 @@
 //
 //   InstancePool::Arrival arrival(*request);
 //   {
-//     base::MutexLock lock(pool_.mutex());
+//     pool_.LockFor(arrival);
+//     base::MutexLock lock(pool_.mutex(), std::adopt_lock);
 //     source_.Push(std::move(request));
 //     pool_.Announce(arrival, now_ns);
 //   }
@@ -20,6 +21,7 @@
 // may do). The work of the reactors is here.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -58,6 +60,9 @@ class InstancePool {
 
   base::Mutex& mutex() NEREID_RETURN_CAPABILITY(set_.mutex()) { return set_.mutex(); }
 
+  // Locks the mutex for `arrival`. A reactor waits a moment for one that executes what is brief: to
+  // leave it the request and to be given the response would take longer.
+  void LockFor(const Arrival& arrival) NEREID_ACQUIRE(set_.mutex());
   // Reports that the source has new work, because of `arrival` at `now_ns`.
   void Announce(Arrival& arrival, uint64_t now_ns) NEREID_REQUIRES(set_.mutex());
   // Does what Announce left to the calling thread.
@@ -97,6 +102,9 @@ class InstancePool {
   InlineChoice Choose(const PooledInstance& instance) const NEREID_REQUIRES(set_.mutex()) {
     return set_.policy().Choose(instance.state.Under(set_.mutex()).record);
   }
+  // Waits until an instance is idle, and locks the mutex. Returns false if that took too long, or
+  // enough reactors wait.
+  bool TryLockWithIdle() NEREID_TRY_ACQUIRE(true, set_.mutex());
   // Returns whether the reactor of `arrival` executes `instance` itself, in Finish: it has taken a
   // batch of at most `max_requests`.
   bool TakeInline(Arrival& arrival, PooledInstance& instance, uint64_t now_ns, size_t max_requests)
@@ -113,6 +121,7 @@ class InstancePool {
 
   InstanceSet set_;
   InstanceChanges changes_;
+  std::atomic<int> waiting_reactors_{0};
   ArrivalHistory arrivals_ NEREID_GUARDED_BY(set_.mutex());
   std::vector<std::unique_ptr<Round>> rounds_ NEREID_GUARDED_BY(set_.mutex());
 };

@@ -19,6 +19,8 @@ struct InstancePoolOptions {
   // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
   // A batch may take several times as long, once for each of its requests up to eight.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  // How long a reactor waits for others that execute what is brief.
+  std::chrono::nanoseconds arrival_patience = std::chrono::microseconds(200);
   // Whether requests that arrive in one round are all queued before any runs. Set by the scheduler.
   bool collects_rounds = false;
   // Whether cancelled requests are completed instead of executed. False if their place in a batch

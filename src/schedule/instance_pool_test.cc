@@ -31,14 +31,22 @@ class InstancePoolTest : public testing::Test {
     instances.emplace_back(std::make_unique<core::FakeInstance>(
         "instance", true, [this](std::span<core::RequestPtr> batch) {
           threads_.push_back(std::this_thread::get_id());
-          if (hook_) hook_(batch);
+          if (const auto hook = std::exchange(hook_, {})) hook(batch);
         }));
     ASSERT_TRUE(pool_->Start(std::move(instances)).ok());
   }
-  void EnqueueOnReactor() {
+  void EnqueueOnReactor() { EnqueueOn(rounds_); }
+  void EnqueueOn(core::FakeRounds& rounds) {
     core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {16});
-    request->round = &rounds_;
+    request->round = &rounds;
     Enqueue(*pool_, line_, std::move(request));
+  }
+  // A request arrives on another reactor while the test's executes one.
+  void MeetOnce() {
+    hook_ = [this](std::span<core::RequestPtr>) {
+      std::thread([this] { EnqueueOn(other_rounds_); }).join();
+    };
+    EnqueueOnReactor();
   }
   void EnqueueUntilItIsKnownToBeQuick() {
     for (size_t i = 1; i <= 40; ++i) {
@@ -49,14 +57,22 @@ class InstancePoolTest : public testing::Test {
     }
     threads_.clear();
   }
+  // Those in which reactors meet are not brief, but the many after them are.
+  void MeetUntilItIsKnownToBeBrief() {
+    MeetOnce();
+    other_rounds_.EndRound();
+    for (int i = 0; i < 100; ++i) EnqueueOnReactor();
+    threads_.clear();
+  }
   static base::TimePoint Soon() { return std::chrono::steady_clock::now() + 1min; }
 
   core::FakeSink sink_;
   core::FakeRounds rounds_;
+  core::FakeRounds other_rounds_;
   const std::unique_ptr<core::Model> model_ = core::MakeFakeModel(0, {16});
   Line line_;
   TestContext context_;
-  core::FakeInstance::Hook hook_;         // for executions; confined to their thread
+  core::FakeInstance::Hook hook_;         // for the next execution; confined to their thread
   std::vector<std::thread::id> threads_;  // of the executions; confined to them
   std::optional<InstancePool> pool_;
 };
@@ -81,20 +97,42 @@ TEST_F(InstancePoolTest, WhatArrivesInARoundRunsAfterIt) {
 TEST_F(InstancePoolTest, WhatAnotherReactorBringsMeanwhileRunsRightAfter) {
   Start({});
   EnqueueUntilItIsKnownToBeQuick();
-  core::FakeRounds other_rounds;
-  bool is_first = true;
-  hook_ = [&](std::span<core::RequestPtr>) {
-    if (!std::exchange(is_first, false)) return;
-    std::thread([&] {
-      core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {16});
-      request->round = &other_rounds;
-      Enqueue(*pool_, line_, std::move(request));
-    }).join();
-  };
-  EnqueueOnReactor();
+  MeetOnce();
   EXPECT_EQ(threads_, std::vector<std::thread::id>(2, std::this_thread::get_id()));
-  other_rounds.EndRound();
+  other_rounds_.EndRound();
   EXPECT_EQ(threads_.size(), 2u) << "nothing is left for the other reactor's round";
+}
+
+TEST_F(InstancePoolTest, AReactorWaitsForAnotherThatExecutesWhatIsBrief) {
+  if (base::AvailableCpus() < 2) GTEST_SKIP() << "reactors share the processor";
+  Start({.arrival_patience = 1h});
+  EnqueueUntilItIsKnownToBeQuick();
+  MeetUntilItIsKnownToBeBrief();
+  std::promise<void> entered;
+  std::promise<void> leave;
+  hook_ = [&](std::span<core::RequestPtr>) {
+    entered.set_value();
+    leave.get_future().wait();
+  };
+  std::thread first([this] { EnqueueOnReactor(); });
+  entered.get_future().wait();
+  std::thread second([&] {
+    leave.set_value();
+    EnqueueOn(other_rounds_);
+  });
+  const std::vector<std::thread::id> own = {first.get_id(), second.get_id()};
+  first.join();
+  second.join();
+  EXPECT_EQ(threads_, own);
+}
+
+TEST_F(InstancePoolTest, AReactorThatHasWaitedLongEnoughLeavesItsRequest) {
+  if (base::AvailableCpus() < 2) GTEST_SKIP() << "reactors share the processor";
+  Start({.arrival_patience = 1ms});
+  EnqueueUntilItIsKnownToBeQuick();
+  MeetUntilItIsKnownToBeBrief();
+  MeetOnce();  // it would wait for ever if it waited for the end of the other's execution
+  EXPECT_EQ(threads_, std::vector<std::thread::id>(2, std::this_thread::get_id()));
 }
 
 TEST_F(InstancePoolTest, EndsAfterAReactorsLastExecutionThoughItsThreadWaits) {

@@ -43,7 +43,7 @@ class InstanceRosterTest : public testing::Test {
     return roster_.instances().at(position)->instance.get();
   }
 
-  const InlinePolicy policy_{std::chrono::nanoseconds(0), 1};
+  const InlinePolicy policy_{std::chrono::nanoseconds(0), 1, std::chrono::nanoseconds(0)};
   BindingSource source_;
   base::Mutex mutex_;
   InstanceRoster roster_{source_};

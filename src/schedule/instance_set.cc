@@ -25,7 +25,7 @@ InstanceSet::InstanceSet(core::Model& model, WorkSource& source, const Scheduler
       reaper_(context.reaper),
       watchdog_(context.watchdog),
       options_(std::move(options)),
-      policy_(options_.inline_budget, base::AvailableCpus()),
+      policy_(options_.inline_budget, base::AvailableCpus(), options_.arrival_patience),
       roster_(source) {}
 
 // -- Executions. --
@@ -47,8 +47,11 @@ bool InstanceSet::TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t ma
   model_.statistics().RecordBatchClosed(decision.reason);
   execution.taken_ns = now_ns;
   execution.is_watched = state.record.is_watched();
+  execution.is_own = false;
   state.is_busy = true;
   ++busy_count_;
+  if (told_executions_ > 0) [[unlikely]]
+    TellReactors(instance);
   return true;
 }
 
@@ -85,11 +88,22 @@ void InstanceSet::Account(PooledInstance& instance) {
   state.record.Account(instance.execution.duration_ns, instance.execution.request_count);
   state.is_busy = false;
   --busy_count_;
+  if (told_executions_ > 0) [[unlikely]] {
+    --told_executions_;
+    if (instance.execution.is_own) state.record.AccountOwn(instance.execution.duration_ns);
+    TellReactors(instance);
+  }
   source_.OnExecuted(state.index);
   // The instance's thread waits until nothing is executed any more.
   if (is_ending_ || state.is_leaving) instance.thread.Wake(mutex_);
   if (state.is_leaving) left_.NotifyAll();
   if (IsIdle()) NotifyIdle();
+}
+
+void InstanceSet::TellReactors(const PooledInstance& instance) {
+  const bool is_full = busy_count_ >= roster_.instances().size();
+  is_briefly_full_.store(is_full && policy_.may_wait_for(instance.state.Under(mutex_).record),
+                         std::memory_order_relaxed);
 }
 
 void InstanceSet::Begin(PooledInstance& instance) {

@@ -6,6 +6,7 @@
 // reactor (InstancePool).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,14 @@ class InstanceSet {
   size_t instance_count() const NEREID_REQUIRES(mutex_) { return roster_.instances().size(); }
   // Called when the requests in the source have changed other than by an arrival or by TakeBatch.
   void NoteChange() NEREID_REQUIRES(mutex_);
+  // Called when a reactor finds all instances busy, or has waited for one: from now on, and for
+  // some thousands of executions, others are told whether it pays to wait.
+  void NoteMeeting() NEREID_REQUIRES(mutex_) { told_executions_ = kToldExecutions; }
+  // Whether all instances are busy and one of them will not be for long. Without the lock, it may
+  // be late.
+  bool is_briefly_full() const { return is_briefly_full_.load(std::memory_order_relaxed); }
+  // Called by a reactor that has waited in vain: until the next execution, others do not wait.
+  void GiveUpWaiting() { is_briefly_full_.store(false, std::memory_order_relaxed); }
   // Called when a reactor will look for work that it may run itself, or has just done so. Until
   // then threads leave such work alone.
   void ExpectRound() NEREID_REQUIRES(mutex_) { ++expected_rounds_; }
@@ -131,6 +140,8 @@ class InstanceSet {
   bool WaitUntilEndingForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
 
  private:
+  static constexpr uint32_t kToldExecutions = 4096;
+
   bool IsOver(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return roster_.IsOver(mutex_, instance);
   }
@@ -149,6 +160,8 @@ class InstanceSet {
     return instance.state.Under(mutex_).record.may_run();
   }
   void DropCancelled(PooledInstance::Execution& execution) NEREID_EXCLUDES(mutex_);
+  // Tells reactors whether it pays to wait, now that `instance` became busy or idle.
+  void TellReactors(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
 
   void Notify(PooledInstance& instance, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // WakeForWork if one decision applies to all instances.
@@ -171,7 +184,10 @@ class InstanceSet {
   const InstancePoolOptions options_;
   const InlinePolicy policy_;
 
+  // Written under the lock, but by GiveUpWaiting. It says nothing of other data.
+  std::atomic<bool> is_briefly_full_{false};
   mutable base::Mutex mutex_;
+  uint32_t told_executions_ NEREID_GUARDED_BY(mutex_) = 0;  // so many more are told to reactors
   InstanceRoster roster_ NEREID_GUARDED_BY(mutex_);
   base::CondVar left_;  // signalled when something that is leaving came closer to its end
   base::CondVar idle_;  // signalled when the set may have become idle, or a thread falls asleep

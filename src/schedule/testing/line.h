@@ -37,7 +37,8 @@ template <typename Source>
 void Enqueue(InstancePool& pool, Source& source, core::RequestPtr request) {
   InstancePool::Arrival arrival(*request);
   {
-    base::MutexLock lock(pool.mutex());
+    pool.LockFor(arrival);
+    base::MutexLock lock(pool.mutex(), std::adopt_lock);
     source.Push(std::move(request));
     pool.Announce(arrival, base::NowNs());
   }
