@@ -118,7 +118,9 @@ bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64
                               size_t max_requests) {
   if (!set_.TakeBatch(instance, now_ns, max_requests)) return false;
   arrival.inline_instance_ = &instance;
-  instance.execution.is_own = true;
+  // A request that waited before this arrival may be another reactor's.
+  const std::vector<core::RequestPtr>& batch = instance.execution.batch;
+  instance.execution.is_own = batch.size() == 1 && batch.front()->round == arrival.executor_;
   // The requests that waited before this arrival may have been that instance's until now.
   if (set_.HasWaiting()) [[unlikely]]
     set_.WakeForWork(&arrival.wake_);

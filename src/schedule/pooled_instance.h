@@ -31,7 +31,7 @@ struct PooledInstance {
     uint64_t duration_ns = 0;  // set at the end
     size_t request_count = 0;  // the number of executed requests
     bool is_watched = false;   // see InlineRecord
-    bool is_own = false;       // of the reactor that executes
+    bool is_own = false;       // one request, of the reactor that executes it
   };
   // Guarded by the pool's lock.
   struct State {
