@@ -88,8 +88,8 @@ bool InstancePool::TryLockWithIdle() {
   return false;
 }
 
-void InstancePool::LockFor(const Arrival& arrival) {
-  if (arrival.executor_ == nullptr || set_.options().collects_rounds) return set_.mutex().Lock();
+void InstancePool::LockAmongReactors(const Arrival& arrival) {
+  if (arrival.executor_ == nullptr) return set_.mutex().Lock();
   if (set_.is_briefly_full() && TryLockWithIdle()) [[unlikely]]
     return set_.NoteMeeting();
   set_.mutex().LockSoon();
@@ -118,9 +118,11 @@ bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64
                               size_t max_requests) {
   if (!set_.TakeBatch(instance, now_ns, max_requests)) return false;
   arrival.inline_instance_ = &instance;
-  // A request that waited before this arrival may be another reactor's.
-  const std::vector<core::RequestPtr>& batch = instance.execution.batch;
-  instance.execution.is_own = batch.size() == 1 && batch.front()->round == arrival.executor_;
+  if (set_.tells_reactors()) [[unlikely]] {
+    // A request that waited before this arrival may be another reactor's.
+    const std::vector<core::RequestPtr>& batch = instance.execution.batch;
+    instance.execution.is_own = batch.size() == 1 && batch.front()->round == arrival.executor_;
+  }
   // The requests that waited before this arrival may have been that instance's until now.
   if (set_.HasWaiting()) [[unlikely]]
     set_.WakeForWork(&arrival.wake_);
@@ -139,7 +141,7 @@ void InstancePool::Finish(Arrival& arrival) {
   PooledInstance& instance = *arrival.inline_instance_;
   if (!instance.instance->runs_on_any_thread()) return set_.Begin(instance);
   const uint64_t end_ns = set_.Execute(instance);
-  set_.mutex().LockSoon();
+  LockAfter();
   base::MutexLock lock(set_.mutex(), std::adopt_lock);
   set_.Account(instance);
   // Runs the requests that other reactors left because this one was busy with the instance.
@@ -176,7 +178,7 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns, PendingWake& wak
     }
     now_ns = set_.Execute(*idle);
     left_ns -= static_cast<int64_t>(idle->execution.duration_ns);
-    set_.mutex().LockSoon();
+    LockAfter();
     set_.Account(*idle);
   }
 }

@@ -62,7 +62,11 @@ class InstancePool {
 
   // Locks the mutex for `arrival`. A reactor waits a moment for one that executes what is brief: to
   // leave it the request and to be given the response would take longer.
-  void LockFor(const Arrival& arrival) NEREID_ACQUIRE(set_.mutex());
+  void LockFor(const Arrival& arrival) NEREID_ACQUIRE(set_.mutex()) {
+    if (set_.do_reactors_meet()) [[unlikely]]
+      return LockAmongReactors(arrival);
+    set_.mutex().Lock();
+  }
   // Reports that the source has new work, because of `arrival` at `now_ns`.
   void Announce(Arrival& arrival, uint64_t now_ns) NEREID_REQUIRES(set_.mutex());
   // Does what Announce left to the calling thread.
@@ -101,6 +105,14 @@ class InstancePool {
 
   InlineChoice Choose(const PooledInstance& instance) const NEREID_REQUIRES(set_.mutex()) {
     return set_.policy().Choose(instance.state.Under(set_.mutex()).record);
+  }
+  // LockFor where reactors have met lately.
+  void LockAmongReactors(const Arrival& arrival) NEREID_ACQUIRE(set_.mutex());
+  // Locks the mutex after an execution.
+  void LockAfter() NEREID_ACQUIRE(set_.mutex()) {
+    if (set_.do_reactors_meet()) [[unlikely]]
+      return set_.mutex().LockSoon();
+    set_.mutex().Lock();
   }
   // Waits until an instance is idle, and locks the mutex. Returns false if that took too long, or
   // enough reactors wait.

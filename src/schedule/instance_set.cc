@@ -88,11 +88,8 @@ void InstanceSet::Account(PooledInstance& instance) {
   state.record.Account(instance.execution.duration_ns, instance.execution.request_count);
   state.is_busy = false;
   --busy_count_;
-  if (told_executions_ > 0) [[unlikely]] {
-    --told_executions_;
-    if (instance.execution.is_own) state.record.AccountOwn(instance.execution.duration_ns);
-    TellReactors(instance);
-  }
+  if (told_executions_ > 0) [[unlikely]]
+    TellOfEnd(instance);
   source_.OnExecuted(state.index);
   // The instance's thread waits until nothing is executed any more.
   if (is_ending_ || state.is_leaving) instance.thread.Wake(mutex_);
@@ -100,10 +97,18 @@ void InstanceSet::Account(PooledInstance& instance) {
   if (IsIdle()) NotifyIdle();
 }
 
+void InstanceSet::TellOfEnd(PooledInstance& instance) {
+  --told_executions_;
+  InlineRecord& record = instance.state.Under(mutex_).record;
+  if (instance.execution.is_own) record.AccountOwn(instance.execution.duration_ns);
+  TellReactors(instance);
+}
+
 void InstanceSet::TellReactors(const PooledInstance& instance) {
   const bool is_full = busy_count_ >= roster_.instances().size();
-  is_briefly_full_.store(is_full && policy_.may_wait_for(instance.state.Under(mutex_).record),
-                         std::memory_order_relaxed);
+  const bool pays = is_full && policy_.may_wait_for(instance.state.Under(mutex_).record);
+  const Meeting others = told_executions_ > 0 ? Meeting::kNoWait : Meeting::kNone;
+  meeting_.store(pays ? Meeting::kBrieflyFull : others, std::memory_order_relaxed);
 }
 
 void InstanceSet::Begin(PooledInstance& instance) {

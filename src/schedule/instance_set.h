@@ -80,11 +80,21 @@ class InstanceSet {
   // Called when a reactor finds all instances busy, or has waited for one: from now on, and for
   // some thousands of executions, others are told whether it pays to wait.
   void NoteMeeting() NEREID_REQUIRES(mutex_) { told_executions_ = kToldExecutions; }
+  bool tells_reactors() const NEREID_REQUIRES(mutex_) { return told_executions_ > 0; }
+  // Whether reactors have met lately. Without the lock, it may be late.
+  bool do_reactors_meet() const {
+    return meeting_.load(std::memory_order_relaxed) != Meeting::kNone;
+  }
   // Whether all instances are busy and one of them will not be for long. Without the lock, it may
   // be late.
-  bool is_briefly_full() const { return is_briefly_full_.load(std::memory_order_relaxed); }
+  bool is_briefly_full() const {
+    return meeting_.load(std::memory_order_relaxed) == Meeting::kBrieflyFull;
+  }
   // Called by a reactor that has waited in vain: until the next execution, others do not wait.
-  void GiveUpWaiting() { is_briefly_full_.store(false, std::memory_order_relaxed); }
+  void GiveUpWaiting() {
+    Meeting full = Meeting::kBrieflyFull;
+    meeting_.compare_exchange_strong(full, Meeting::kNoWait, std::memory_order_relaxed);
+  }
   // Called when a reactor will look for work that it may run itself, or has just done so. Until
   // then threads leave such work alone.
   void ExpectRound() NEREID_REQUIRES(mutex_) { ++expected_rounds_; }
@@ -140,6 +150,12 @@ class InstanceSet {
   bool WaitUntilEndingForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
 
  private:
+  // What reactors are told.
+  enum class Meeting : uint8_t {
+    kNone,         // reactors have not met lately
+    kNoWait,       // an instance is idle, or it would not pay to wait for one
+    kBrieflyFull,  // it pays to wait
+  };
   static constexpr uint32_t kToldExecutions = 4096;
 
   bool IsOver(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
@@ -161,7 +177,9 @@ class InstanceSet {
   }
   void DropCancelled(PooledInstance::Execution& execution) NEREID_EXCLUDES(mutex_);
   // Tells reactors whether it pays to wait, now that `instance` became busy or idle.
-  void TellReactors(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  [[gnu::noinline]] void TellReactors(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  // Does so after an execution, which counts.
+  [[gnu::noinline]] void TellOfEnd(PooledInstance& instance) NEREID_REQUIRES(mutex_);
 
   void Notify(PooledInstance& instance, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // WakeForWork if one decision applies to all instances.
@@ -185,7 +203,7 @@ class InstanceSet {
   const InlinePolicy policy_;
 
   // Written under the lock, but by GiveUpWaiting. It says nothing of other data.
-  std::atomic<bool> is_briefly_full_{false};
+  std::atomic<Meeting> meeting_{Meeting::kNone};
   mutable base::Mutex mutex_;
   uint32_t told_executions_ NEREID_GUARDED_BY(mutex_) = 0;  // so many more are told to reactors
   InstanceRoster roster_ NEREID_GUARDED_BY(mutex_);
