@@ -112,9 +112,7 @@ class InlinePolicy {
   static constexpr int kBudgetsPerRound = 8;
 
  private:
-  // An execution is brief if a reactor that waits would wait for so many. That is more than can be
-  // ahead of it: what was left in the queue before has to be gone, or reactors that give up would
-  // keep it full.
+  // An execution is brief if a reactor that waits would wait for so many.
   static constexpr int kBriefInPatience = 50;
 
   const std::chrono::nanoseconds budget_;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "schedule/testing/context.h"
 #include "schedule/testing/line.h"
@@ -57,7 +58,7 @@ class InstancePoolTest : public testing::Test {
     }
     threads_.clear();
   }
-  // Those in which reactors meet are not brief, but the many after them are.
+  // The execution in which the reactors meet takes long, but the many after it are brief.
   void MeetUntilItIsKnownToBeBrief() {
     MeetOnce();
     other_rounds_.EndRound();

@@ -177,7 +177,7 @@ class World:
         self.server = server
         servers.wait_until(lambda: server.process.poll() is not None or self.get("/v2/health/ready") == 200,
                            "a server that is ready", timeout=120)
-        assert server.process.poll() is None, self.log_tail(200) + server.tail()
+        assert server.process.poll() is None, self.last_words()
         return server
 
     def _flags(self):
@@ -256,13 +256,11 @@ class World:
     def isolated(self):
         return isolation.processes(self.server)
 
-    def log_tail(self, lines=30):
-        path = self.disk.path / "server.log"
-        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
-
     def last_words(self):
-        """The end of the log, and of what the process has printed, as a sanitizer's report."""
-        return f"{self.log_tail()}\n{self.server.tail(100)}"
+        """The end of the log, and of what the process has printed, such as a sanitizer's report."""
+        path = self.disk.path / "server.log"
+        log = path.read_text(errors="replace").splitlines()[-200:] if path.exists() else []
+        return "\n".join([*log, self.server.tail(100)])
 
     # --- The end ----------------------------------------------------------------------------------
 

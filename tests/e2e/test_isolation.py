@@ -169,13 +169,14 @@ def test_a_process_that_is_killed_at_any_moment_loses_and_mixes_up_nothing(start
     def serve(number):
         with httpclient.InferenceServerClient(server.http, network_timeout=120) as client:
             while not is_over.is_set():
+                key = f"{number}-{answered[number]}"
                 values = np.full((1, 300_000), 1000 * number + answered[number] % 1000, np.int32)
                 tensor = httpclient.InferInput("INPUT0", list(values.shape), "INT32")
                 tensor.set_data_from_numpy(values)
                 try:
-                    answer = client.infer("id", [tensor], request_id=f"{number}-{answered[number]}")
-                    if answer.get_response()["id"] != f"{number}-{answered[number]}" or (answer.as_numpy("OUTPUT0") != values).any():
-                        problems.append(f"the answer of {number}-{answered[number]} is another's")
+                    answer = client.infer("id", [tensor], request_id=key)
+                    if answer.get_response()["id"] != key or (answer.as_numpy("OUTPUT0") != values).any():
+                        problems.append(f"the answer of {key} is another's")
                     answered[number] += 1
                 except InferenceServerException as error:
                     failed[number] += 1

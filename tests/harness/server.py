@@ -143,7 +143,7 @@ class Server:
         wait_until(lambda: text in self.log, f"a log with {text!r}")
 
     def log_length(self):
-        """How long the log is, at least with the lines of the start."""
+        """Waits until the log has the lines of the start, and returns how long it is."""
         self.wait_for_log("Started HTTPService")
         return len(self.log)
 
