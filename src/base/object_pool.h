@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -35,13 +36,10 @@ class ObjectPool {
   static T* Take() {
     if constexpr (kHasAddressSanitizer) return new T;
     LocalCache& local = Cache();
-    std::vector<T*>& cache = local.objects;
     local.is_taker = true;
-    if (cache.empty()) Refill(cache);
-    if (cache.empty()) return new T;
-    T* object = cache.back();
-    cache.pop_back();
-    return object;
+    if (local.count == 0) [[unlikely]]
+      return TakeMore(local);
+    return local.objects[--local.count];
   }
 
   static void Give(T* object) {
@@ -51,12 +49,9 @@ class ObjectPool {
       return;
     }
     LocalCache& local = Cache();
-    local.objects.push_back(object);
-    if (local.objects.size() >= (local.is_taker ? 2 * kBatch : kGiverBatch)) {
-      Spill(local.objects, local.is_taker ? kBatch : kGiverBatch);
-      // The thread counts as one that only gives back until it takes an object again.
-      local.is_taker = false;
-    }
+    local.objects[local.count++] = object;
+    if (local.count >= (local.is_taker ? LocalCache::kSize : kGiverBatch)) [[unlikely]]
+      Spill(local, local.is_taker ? kBatch : kGiverBatch);
   }
 
  private:
@@ -73,9 +68,12 @@ class ObjectPool {
   };
   // The objects that one thread keeps.
   struct LocalCache {
-    std::vector<T*> objects;
+    static constexpr size_t kSize = 2 * kBatch;
+    ~LocalCache() { Spill(*this, count); }
+
+    std::array<T*, kSize> objects{};  // the first `count`
+    size_t count = 0;
     bool is_taker = false;
-    ~LocalCache() { Spill(objects, objects.size()); }
   };
 
   // Leaked on purpose: objects may be given back while the process exits.
@@ -84,26 +82,33 @@ class ObjectPool {
     return *depot;
   }
   static LocalCache& Cache() { return PerThread<LocalCache>::Get(); }
-  static void Refill(std::vector<T*>& cache) {
-    Depot& depot = TheDepot();
-    MutexLock lock(depot.mutex);
-    for (size_t i = 0; i < kBatch && !depot.objects.empty(); ++i) {
-      cache.push_back(depot.objects.back());
-      depot.objects.pop_back();
+  // Fills the empty cache from the depot, and takes an object from it, or makes one.
+  [[gnu::noinline]] static T* TakeMore(LocalCache& cache) {
+    {
+      Depot& depot = TheDepot();
+      MutexLock lock(depot.mutex);
+      while (cache.count < kBatch && !depot.objects.empty()) {
+        cache.objects[cache.count++] = depot.objects.back();
+        depot.objects.pop_back();
+      }
+      depot.least = std::min(depot.least, depot.objects.size());
     }
-    depot.least = std::min(depot.least, depot.objects.size());
+    return cache.count == 0 ? new T : cache.objects[--cache.count];
   }
-  static void Spill(std::vector<T*>& cache, size_t count) {
+  // Moves `count` objects of the cache to the depot.
+  [[gnu::noinline]] static void Spill(LocalCache& cache, size_t count) {
+    // The thread counts as one that only gives back until it takes an object again.
+    cache.is_taker = false;
     Depot& depot = TheDepot();
     std::vector<std::unique_ptr<T>> surplus;
     MutexLock lock(depot.mutex);
     for (; count > 0; --count) {
+      T* const object = cache.objects[--cache.count];
       if (depot.objects.size() < kDepotLimit) {
-        depot.objects.push_back(cache.back());
+        depot.objects.push_back(object);
       } else {
-        surplus.emplace_back(cache.back());
+        surplus.emplace_back(object);
       }
-      cache.pop_back();
     }
   }
   static void Trim() {

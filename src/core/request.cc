@@ -25,15 +25,7 @@ void RequestInput::Append(DataChunk chunk) {
   }
 }
 
-RequestRef::RequestRef(Request& request) : request_(&request) { request.references_.fetch_add(1); }
-
-RequestRef::~RequestRef() { Reset(); }
-
-void RequestRef::Reset() {
-  if (Request* request = std::exchange(request_, nullptr); request != nullptr) {
-    request->Unreference();
-  }
-}
+void RequestRef::Drop(Request& request) { request.Unreference(); }
 
 RequestPtr Request::Create(ResponseSink& sink) {
   Request* request = RequestPool::Take();
@@ -85,11 +77,17 @@ void Request::End() {
 }
 
 void Request::Recycle() {
-  id = {};
   model.Reset();
   base::EmptyList(inputs);
   base::EmptyList(outputs);
   parameters.clear();
+  caller.reset();
+  trace.reset();
+  buffers_.clear();
+  arena_.Reset();
+  id = {};
+  // Neighbours in the order of the members, without a branch between them: the compiler writes
+  // several at once.
   flags = 0;
   correlation_id = uint64_t{0};
   priority = 0;
@@ -106,19 +104,15 @@ void Request::Recycle() {
   is_padding = false;
   is_counted = true;
   states = nullptr;
-  trace.reset();
-  caller.reset();
-  has_responded_ = false;
+  has_gpu_inputs = false;
+  clears_outputs = false;
+  has_c_strings = false;
   sink_ = nullptr;
   handle_ = nullptr;
-  clears_outputs = false;
-  has_gpu_inputs = false;
-  has_c_strings = false;
   // Relaxed, as in Create: no other thread has it any more.
   is_cancelled_.store(false, std::memory_order_relaxed);
   is_completed_.store(false, std::memory_order_relaxed);
-  buffers_.clear();
-  arena_.Reset();
+  has_responded_ = false;
 }
 
 RequestInput& Request::AddInput(std::string_view name, tensor::DataType type) {
@@ -148,18 +142,9 @@ RequestInput* Request::FindInput(std::string_view name) {
   return found == inputs.end() ? nullptr : &*found;
 }
 
-void Request::MarkQueued(uint64_t now_ns) {
-  times.queue_start_ns = now_ns;
-  if (trace == nullptr) [[likely]]
-    return;
-  trace->Report(observe::TraceActivity::kQueueStart, now_ns);
+void Request::TraceQueued() {
+  trace->Report(observe::TraceActivity::kQueueStart, times.queue_start_ns);
   if (trace->wants_tensors()) TraceInputs(*this);
-}
-
-uint64_t Request::MarkQueued() {
-  if (times.queue_start_ns == 0) times.queue_start_ns = base::NowNs();
-  MarkQueued(times.queue_start_ns);
-  return times.queue_start_ns;
 }
 
 void Request::NoteResponse(const Response& response) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -117,14 +118,18 @@ class RequestRef {
   explicit RequestRef(Request& request);
   RequestRef(RequestRef&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
   RequestRef& operator=(RequestRef&& other) noexcept {
-    std::swap(request_, other.request_);
+    if (Request* const old = std::exchange(request_, std::exchange(other.request_, nullptr))) {
+      Drop(*old);
+    }
     return *this;
   }
-  ~RequestRef();
+  ~RequestRef() { Reset(); }
   explicit operator bool() const { return request_ != nullptr; }
   Request& operator*() const { return *request_; }
   Request* operator->() const { return request_; }
-  void Reset();
+  void Reset() {
+    if (request_ != nullptr) Drop(*std::exchange(request_, nullptr));
+  }
   // Returns the reference as a bare pointer, for Adopt.
   Request* Release() { return std::exchange(request_, nullptr); }
   static RequestRef Adopt(Request* released) {
@@ -134,6 +139,8 @@ class RequestRef {
   }
 
  private:
+  static void Drop(Request& request);
+
   Request* request_ = nullptr;
 };
 
@@ -169,11 +176,11 @@ class Request final : public RequestHandle {
   std::vector<RequestInput> inputs;
   std::vector<RequestedOutput> outputs;
   std::vector<Parameter> parameters;
+  CallerRef caller;    // null unless the server asks who sends requests
   uint32_t flags = 0;  // RequestFlag
   CorrelationId correlation_id = uint64_t{0};
   uint64_t priority = 0;    // 0: the model's default
   uint64_t timeout_us = 0;  // 0: the queue policy's default
-  CallerRef caller;         // null unless the server asks who sends requests
   // When the client stops waiting for the response, in monotonic nanoseconds; 0: never.
   uint64_t deadline_ns = 0;
   // The reactor that received this request, or null: lets a scheduler run or wake up once per round
@@ -193,10 +200,10 @@ class Request final : public RequestHandle {
   bool is_padding = false;
   // False if the server made the request (padding, warm-up), which leaves it out of statistics.
   bool is_counted = true;
-  // Null except for the few requests that are traced.
-  std::shared_ptr<observe::Trace> trace;
   // The states of the request's sequence, if the model has states; set during execution.
   SequenceStates* states = nullptr;
+  // Null except for the few requests that are traced.
+  std::shared_ptr<observe::Trace> trace;
 
   RequestInput& AddInput(std::string_view name, tensor::DataType type);
   // Adds an input with kServerInput and the given data. REQUIRES: the request is not being
@@ -237,10 +244,17 @@ class Request final : public RequestHandle {
   bool is_completed() const { return is_completed_.load(std::memory_order_relaxed); }
 
   // Records that the request begins to wait for its turn at `now_ns`.
-  void MarkQueued(uint64_t now_ns);
+  void MarkQueued(uint64_t now_ns) {
+    times.queue_start_ns = now_ns;
+    if (trace != nullptr) [[unlikely]]
+      TraceQueued();
+  }
   // Records the same at times.queue_start_ns, or at the current time if that is not set; returns
   // it.
-  uint64_t MarkQueued();
+  uint64_t MarkQueued() {
+    MarkQueued(times.queue_start_ns != 0 ? times.queue_start_ns : base::NowNs());
+    return times.queue_start_ns;
+  }
   // Records `response` for metrics and traces. Called before it goes to the sink.
   void NoteResponse(const Response& response);
 
@@ -259,6 +273,7 @@ class Request final : public RequestHandle {
   static constexpr uint32_t kKept = uint32_t{1} << 30;
   static constexpr uint32_t kKeepers = kKept - 1;
 
+  void TraceQueued();
   void Unreference();
   // Ends what refers to the request without keeping it. REQUIRES: the caller alone keeps it.
   void DropObservers();
@@ -276,6 +291,10 @@ class Request final : public RequestHandle {
   // Sized so that a request takes one kilobyte, because many wait at once.
   memory::InlineArena<640> arena_;
 };
+
+inline RequestRef::RequestRef(Request& request) : request_(&request) {
+  request.references_.fetch_add(1);
+}
 
 // Sends `response` as the final one, unless there was one before, and releases the request.
 void Complete(RequestPtr request, ResponsePtr response);

@@ -321,8 +321,9 @@ void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) {
   observers_->cache_miss->Observe(WholeMicroseconds(cache_ns));
 }
 
-void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
+void ModelStatistics::RecordBatchClosed(BatchClosed reason, uint64_t taken) {
   const auto [shard, add] = Mine();
+  add(shard.pending, -static_cast<int64_t>(taken));
   add(shard.reasons.batches_closed[static_cast<size_t>(reason)], 1);
 }
 

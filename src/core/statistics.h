@@ -152,7 +152,8 @@ class ModelStatistics {
   // Records a cache miss: `cache_ns` is the time of the lookup and, after the execution, of the
   // insertion.
   void RecordCacheMiss(uint64_t cache_ns);
-  void RecordBatchClosed(BatchClosed reason);
+  // Records that a batch was closed, for which `taken` requests are no longer pending.
+  void RecordBatchClosed(BatchClosed reason, uint64_t taken);
   void RecordResponse(uint64_t position, const ResponseStatistics& response);
   // RecordFirstResponse is called when the first response to a request of `request_start_ns` is
   // sent, if times_first_responses().

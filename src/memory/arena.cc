@@ -2,7 +2,6 @@
 #include "memory/arena.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
 namespace nereid::memory {
@@ -12,15 +11,7 @@ constexpr size_t kBlockBytes = 4096 - base::kBufferOverhead;
 
 }  // namespace
 
-std::byte* Arena::Allocate(size_t size, size_t alignment) {
-  const auto address = reinterpret_cast<uintptr_t>(next_);
-  const size_t skip = (alignment - address % alignment) % alignment;
-  const auto left = static_cast<size_t>(end_ - next_);
-  if (skip <= left && size <= left - skip) {
-    std::byte* const place = next_ + skip;
-    next_ = place + size;
-    return place;
-  }
+std::byte* Arena::AllocateInBlock(size_t size) {
   base::BufferRef block = base::AcquireBuffer(std::max(size, kBlockBytes));
   if (!block) return nullptr;
   std::byte* const place = block.data();
@@ -48,12 +39,6 @@ std::string_view Arena::CopyTerminated(std::string_view text) {
   std::memcpy(place, text.data(), text.size());
   place[text.size()] = std::byte{0};
   return {reinterpret_cast<const char*>(place), text.size()};
-}
-
-void Arena::Reset() {
-  blocks_.clear();
-  next_ = first_;
-  end_ = first_ + first_size_;
 }
 
 }  // namespace nereid::memory

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -22,14 +23,27 @@ class Arena {
 
   // Returns `size` bytes aligned to `alignment` (a power of two up to 64), valid until Reset; null
   // when memory is exhausted. Contents are unspecified.
-  std::byte* Allocate(size_t size, size_t alignment = alignof(std::max_align_t));
+  std::byte* Allocate(size_t size, size_t alignment = alignof(std::max_align_t)) {
+    const size_t skip = -reinterpret_cast<uintptr_t>(next_) & (alignment - 1);
+    const auto left = static_cast<size_t>(end_ - next_);
+    if (skip > left || size > left - skip) [[unlikely]]
+      return AllocateInBlock(size);
+    std::byte* const place = next_ + skip;
+    next_ = place + size;
+    return place;
+  }
   // Returns a copy of `text` that lives as long as the arena; empty when memory is exhausted.
   std::string_view Copy(std::string_view text);
   // Like Copy, followed by a zero byte that is not counted. Its data is null only when memory is
   // exhausted.
   std::string_view CopyTerminated(std::string_view text);
   // Frees everything allocated.
-  void Reset();
+  void Reset() {
+    if (!blocks_.empty()) [[unlikely]]
+      blocks_.clear();
+    next_ = first_;
+    end_ = first_ + first_size_;
+  }
 
  protected:
   // `first` is the first block, which outlives the arena.
@@ -37,6 +51,8 @@ class Arena {
   ~Arena() = default;
 
  private:
+  std::byte* AllocateInBlock(size_t size);
+
   std::byte* next_;
   std::byte* end_;
   std::byte* const first_;

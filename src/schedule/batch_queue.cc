@@ -110,12 +110,6 @@ core::RequestPtr BatchQueue::PopExpired(uint64_t now_ns) {
   return expired_.PopFront();
 }
 
-std::optional<uint64_t> BatchQueue::NextExpiry() const {
-  if (!expired_.empty()) return 0;
-  if (expiries_.empty()) return std::nullopt;
-  return expiries_.begin()->first;
-}
-
 // Returns whether the pending batch can grow by `request`; if not, closes it.
 bool BatchQueue::Joins(Pending& pending, core::Request& request) {
   const size_t grown = pending.batch + request.batch_count();

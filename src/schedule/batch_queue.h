@@ -56,7 +56,11 @@ class BatchQueue final : public WorkSource {
   // the caller completes it.
   core::RequestPtr PopExpired(uint64_t now_ns);
   // Returns when PopExpired, or the order of the queue, next changes by itself.
-  std::optional<uint64_t> NextExpiry() const;
+  std::optional<uint64_t> NextExpiry() const {
+    if (!expired_.empty()) return 0;
+    if (expiries_.empty()) return std::nullopt;
+    return expiries_.begin()->first;
+  }
 
   bool HasWaiting() const override { return lanes_.size() > 0; }
   BatchDecision Decide(size_t instance, uint64_t now_ns) override;

@@ -38,13 +38,12 @@ bool InstanceSet::TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t ma
   if (!instance.claim.TryTake()) return false;
   PooledInstance::Execution& execution = instance.execution;
   source_.Take(state.index, decision, execution.batch);
-  int64_t taken = 0;
+  uint64_t taken = 0;
   for (const core::RequestPtr& request : execution.batch) {
     request->times.batch_start_ns = now_ns;
     if (!request->is_padding) ++taken;
   }
-  model_.statistics().AddPending(-taken);
-  model_.statistics().RecordBatchClosed(decision.reason);
+  model_.statistics().RecordBatchClosed(decision.reason, taken);
   execution.taken_ns = now_ns;
   execution.is_watched = state.record.is_watched();
   execution.is_own = false;
@@ -57,6 +56,9 @@ bool InstanceSet::TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t ma
 
 void InstanceSet::DropCancelled(PooledInstance::Execution& execution) {
   if (!options_.drops_cancelled) return;
+  const auto is_cancelled = [](const core::RequestPtr& request) { return request->is_cancelled(); };
+  if (std::ranges::none_of(execution.batch, is_cancelled)) [[likely]]
+    return;
   // Requests of clients that have left are not computed.
   std::erase_if(execution.batch, [](core::RequestPtr& request) {
     if (!request->is_cancelled()) return false;
