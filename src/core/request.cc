@@ -16,14 +16,7 @@ namespace nereid::core {
 
 using RequestPool = base::ObjectPool<Request>;
 
-void RequestInput::Append(DataChunk chunk) {
-  byte_size += chunk.size;
-  if (chunk_count() == 0) {
-    first = chunk;
-  } else {
-    more.push_back(chunk);
-  }
-}
+void RequestInput::AppendMore(const DataChunk& chunk) { more.push_back(chunk); }
 
 void RequestRef::Drop(Request& request) { request.Unreference(); }
 

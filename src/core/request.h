@@ -77,11 +77,19 @@ struct RequestInput {
   Request* owner = nullptr;                   // set by AddInput
 
   // Adds a chunk after the last one.
-  void Append(DataChunk chunk);
+  void Append(const DataChunk& chunk) {
+    byte_size += chunk.size;
+    if (chunk_count() > 0) [[unlikely]]
+      return AppendMore(chunk);
+    first = chunk;
+  }
   size_t chunk_count() const {
     return (first.data != nullptr || first.size > 0 ? 1 : 0) + more.size();
   }
   const DataChunk& chunk(size_t i) const { return i == 0 ? first : more[i - 1]; }
+
+ private:
+  void AppendMore(const DataChunk& chunk);
 };
 
 // An output that the client requested. A request without any requests all outputs of the model.
