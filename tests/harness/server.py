@@ -73,10 +73,12 @@ SANITIZER_REPORT = re.compile(r"ThreadSanitizer: data race|AddressSanitizer: (he
 
 def free_ports(count):
     """Ports that nobody has, from below those that the system gives to clients: another process that connects
-    somewhere would otherwise be given one of them before it is used."""
+    somewhere would otherwise be given one of them before it is used. Two workers of pytest are never given the same."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     ports = []
     while len(ports) < count:
-        port = random.SystemRandom().randrange(12_000, 32_000)
+        port = random.SystemRandom().randrange(12_000 + worker, 32_000, workers)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("", port))
             if port not in ports:
