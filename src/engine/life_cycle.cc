@@ -255,9 +255,12 @@ base::Status LifeCycle::ChangeInstances(LoadAttempt& load, int64_t version) {
   NEREID_ASSIGN_OR_RETURN(
       std::shared_ptr<const config::ModelConfig> changed,
       loaded->servable->ChangeInstances(load.source(), [&load] { return load.CheckWanted(); }));
+  // The source of the change before this one may end here, which takes time for files and calls
+  // agents: not under the lock.
+  std::shared_ptr<const repository::ModelSource> source = load.job().source;
   base::MutexLock lock(mutex_);
   loaded->changed_config = std::move(changed);
-  loaded->source = load.job().source;
+  loaded->source.swap(source);
   return base::OkStatus();
 }
 

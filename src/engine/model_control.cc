@@ -84,7 +84,7 @@ std::optional<ModelPlan> ModelControl::Begin(MakePlan make_plan) {
     ModelInfos next = ApplyPlan(infos_, plan);
     const bool is_busy = Concerns(plan, busy_);
     if (!is_busy && IsCurrent(plan, now, infos_)) {
-      CommitLocked(plan, std::move(next));
+      CommitLocked(plan, next);
       return plan;
     }
     --operations_;
@@ -95,18 +95,19 @@ std::optional<ModelPlan> ModelControl::Begin(MakePlan make_plan) {
 
 std::optional<ModelPlan> ModelControl::BeginUnload(const std::string& name, bool with_parts,
                                                    bool only_idle) {
+  ModelInfos next;  // later what was known before, which ends without the lock
   base::MutexLock lock(mutex_);
   while (!is_stopping_) {
     ModelPlan plan = PlanUnload(name, with_parts, infos_);
     // A model on demand has rules also while it is not loaded.
     if (!only_idle && options_.mode == ControlMode::kOnDemand) plan.removed.insert(name);
-    ModelInfos next = ApplyPlan(infos_, plan);
+    next = ApplyPlan(infos_, plan);
     if (!Concerns(plan, busy_)) {
       // Models that are held without being unloaded would stay closed, so nothing may come between.
       if (only_idle && !life_cycle_.HoldIdle(plan.removed)) return std::nullopt;
       plan.keeps_rules = only_idle;
       ++operations_;
-      CommitLocked(plan, std::move(next));
+      CommitLocked(plan, next);
       return plan;
     }
     ended_.Wait(mutex_);
@@ -114,8 +115,8 @@ std::optional<ModelPlan> ModelControl::BeginUnload(const std::string& name, bool
   return std::nullopt;
 }
 
-void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos infos) {
-  infos_ = std::move(infos);
+void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos& infos) {
+  infos_.swap(infos);
   plan.infos.clear();
   for (const ModelId& id : plan.changed) infos_.at(id).revision = ++last_revision_;
   for (const ModelId& id : plan.touched) refused_.erase(id);

@@ -72,7 +72,9 @@ class ModelControl {
   // parts of an ensemble are no longer used depends on all models. With `only_idle`, the models are
   // held in the same step, and nothing is returned if one is in use.
   std::optional<ModelPlan> BeginUnload(const std::string& name, bool with_parts, bool only_idle);
-  void CommitLocked(ModelPlan& plan, ModelInfos infos) NEREID_REQUIRES(mutex_);
+  // Exchanges what is known for `infos`. The sources among what was known may end with it, which
+  // takes time for files and calls agents: the caller destroys it without the lock.
+  void CommitLocked(ModelPlan& plan, ModelInfos& infos) NEREID_REQUIRES(mutex_);
   // Carries out a plan, without the lock.
   void Execute(const ModelPlan& plan);
   void End(const ModelPlan& plan);

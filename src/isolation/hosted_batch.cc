@@ -204,7 +204,6 @@ void HostedRequest::OnRequestReleased(core::Request& /*request*/) {
 void HostedRequest::OnRequestGone() {
   std::shared_ptr<HostedBatch> last;
   const base::MutexLock lock(batch_.mutex_);
-  request_ = nullptr;
   if (--batch_.remaining_ == 0) last.swap(batch_.self_);
 }
 
@@ -257,7 +256,7 @@ base::Status HostedBatch::ReadRequest(std::span<const char> payload,
   requests_.push_back(std::make_unique<HostedRequest>(*this, record.handle));
   HostedRequest& hosted = *requests_.back();
   core::RequestPtr& request = requests.emplace_back(core::Request::Create(hosted));
-  hosted.request_ = request.get();
+  hosted.cancel_handle_.Open(*request);
   memory::Arena& arena = request->arena();
   if (model.TryPin()) request->model = core::ModelHandle(model);
   request->times.request_start_ns = request->times.queue_start_ns = base::NowNs();
@@ -332,13 +331,10 @@ Message HostedBatch::Close() {
 }
 
 bool HostedBatch::Cancel(uint64_t number) {
-  const base::MutexLock lock(mutex_);
-  for (const auto& request : requests_) {
-    if (request->number_ != number) continue;
-    if (request->request_ != nullptr) request->request_->Cancel();
-    return true;
-  }
-  return false;
+  const auto found = std::ranges::find(requests_, number, &HostedRequest::number_);
+  if (found == requests_.end()) return false;
+  if (const core::RequestRef request = (*found)->cancel_handle_.Take()) request->Cancel();
+  return true;
 }
 
 bool HostedBatch::is_gone() {

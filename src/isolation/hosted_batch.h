@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "core/cancel_handle.h"
 #include "core/model.h"
 #include "core/request.h"
 #include "core/response.h"
@@ -54,8 +55,8 @@ class HostedRequest final : public core::ResponseSink {
   void AppendEnding(Message& message, Ending ending) const;
 
   HostedBatch& batch_;
-  const uint64_t number_;             // by which the server knows the request
-  core::Request* request_ = nullptr;  // until it is gone
+  const uint64_t number_;  // by which the server knows the request
+  core::CancelHandle cancel_handle_;
   std::unique_ptr<core::SequenceStates> states_;
   std::optional<core::ComputeTimes> times_;
   Ending ending_ = Ending::kHeld;

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <latch>
 #include <optional>
 #include <string>
 
+#include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "isolation_backend/open_requests.h"
 #include "python_backend/call_ring.h"
@@ -275,6 +277,26 @@ TEST_F(HostedBatchTest, CancelsOnlyTheRequestOfThatNumber) {
   requests_.clear();
   (*batch)->Cancel(2);  // too late, and without effect
   EXPECT_TRUE((*batch)->is_gone());
+}
+
+TEST_F(HostedBatchTest, DoesNotCancelARequestThatUsesTheSameMemoryNext) {
+  for (int round = 0; round < 500; ++round) {
+    const auto item = Write({{.number = 1, .data = {1}}});
+    auto batch = HostedBatch::Read(*context_, item, requests_);
+    ASSERT_TRUE(batch.ok());
+    std::latch start(2);
+    base::Thread server("server", [&] {
+      start.arrive_and_wait();
+      (*batch)->Cancel(1);
+    });
+    start.arrive_and_wait();
+    requests_.clear();
+    core::FakeSink sink;
+    const core::RequestPtr next = core::Request::Create(sink);
+    server.Join();
+    ASSERT_FALSE(next->is_cancelled());
+    ASSERT_TRUE((*batch)->is_gone());
+  }
 }
 
 TEST_F(HostedBatchTest, ThatCannotBeReadLeavesNoRequestAndNoMemoryInUse) {

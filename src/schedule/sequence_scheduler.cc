@@ -31,6 +31,13 @@ bool IsNone(const core::CorrelationId& id) {
   return std::get<uint64_t>(id) == 0;
 }
 
+// Reports to the request's trace, which may call a function of an embedder, which may ask this
+// scheduler something: hence without the lock, under which the time is set.
+void MarkForTrace(core::Request& request) {
+  if (request.trace != nullptr) [[unlikely]]
+    request.MarkQueued(base::NowNs());
+}
+
 }  // namespace
 
 // Notices when a request leaves its backend and when its last response is gone. Keeps the model,
@@ -161,6 +168,7 @@ void SequenceScheduler::Enqueue(core::RequestPtr request) {
   if (base::Status status = Prepare(*request); !status.ok()) [[unlikely]] {
     return RefusePlainly(std::move(request), FailureReason::kOther, std::move(status));
   }
+  MarkForTrace(*request);
   InstancePool::Arrival arrival(*request);
   Admission admission;
   {
@@ -205,7 +213,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
   if (is_start && !sequence->is_fresh()) admission.conflict = ToText(request->correlation_id);
   base::ObjectPool<Sink>::Take()->Open(*this, *sequence, *request);
   const uint64_t now_ns = base::NowNs();
-  request->MarkQueued(now_ns);
+  request->times.queue_start_ns = now_ns;
   core::Request& admitted = *request;
   table_.Admit(*sequence, std::move(request), now_ns);
   model_.statistics().AddPending(1);
@@ -248,11 +256,12 @@ bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
   request->flags = 0;
   // The request returns on any thread of its backend.
   request->round = nullptr;
+  MarkForTrace(*request);
   SequenceTable::Refused cancelled;
   {
     base::MutexLock lock(pool_.mutex());
     const uint64_t now_ns = base::NowNs();
-    request->MarkQueued(now_ns);
+    request->times.queue_start_ns = now_ns;
     Sequence& sequence = Sequence::Of(*request);
     const bool is_over = sequence.is_aborted() || request->is_cancelled();
     table_.PutBack(sequence, std::move(request), now_ns);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -79,6 +81,27 @@ SequenceModelOptions Iterative(SequenceModelOptions options) {
   options.batching.iterative_sequence = true;
   return options;
 }
+
+// Stands for an embedder's function that asks the server something about each activity.
+class AskingRecorder final : public observe::TraceRecorder {
+ public:
+  explicit AskingRecorder(std::function<void()> ask) : ask_(std::move(ask)) {}
+
+  uint32_t levels() const override { return observe::kTraceTimestamps; }
+  uint64_t NextId() override { return 1; }
+  void Report(observe::Trace&, observe::TraceActivity activity, std::string_view,
+              uint64_t) override {
+    if (activity == observe::TraceActivity::kQueueStart) ++queue_starts_;
+    ask_();
+  }
+  void ReportTensor(const observe::Trace&, observe::TraceActivity,
+                    const observe::TensorView&) override {}
+  int queue_starts() const { return queue_starts_; }
+
+ private:
+  const std::function<void()> ask_;
+  std::atomic<int> queue_starts_{0};
+};
 
 // Blocks an instance's execution until the test releases it.
 class Gate {
@@ -280,6 +303,24 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
     EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1", "1"}));
     EXPECT_EQ(scheduler_->SequenceCount(), 0u);
   }
+}
+
+TEST_F(SequenceSchedulerTest, ATraceMayAskTheSchedulerItself) {
+  bool is_again = false;
+  Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
+    is_again = !is_again;
+    if (is_again) EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+  });
+  const auto recorder = std::make_shared<AskingRecorder>([this] {
+    scheduler_->ReadLoad();
+    scheduler_->SequenceCount();
+  });
+  core::RequestPtr request = MakeSequenceRequest(*model_, sink_, uint64_t{7}, kStart);
+  request->trace = std::make_shared<observe::Trace>(recorder, 1, 0);
+  scheduler_->Enqueue(std::move(request));
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  EXPECT_EQ(recorder->queue_starts(), 2);
+  WaitUntilIdle();
 }
 
 // S-36
