@@ -309,7 +309,9 @@ TEST_F(SequenceSchedulerTest, ATraceMayAskTheSchedulerItself) {
   bool is_again = false;
   Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
     is_again = !is_again;
-    if (is_again) EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+    if (is_again) {
+      EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+    }
   });
   const auto recorder = std::make_shared<AskingRecorder>([this] {
     scheduler_->ReadLoad();
