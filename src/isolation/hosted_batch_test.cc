@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <latch>
 #include <optional>
 #include <string>
 
@@ -280,21 +280,26 @@ TEST_F(HostedBatchTest, CancelsOnlyTheRequestOfThatNumber) {
 }
 
 TEST_F(HostedBatchTest, DoesNotCancelARequestThatUsesTheSameMemoryNext) {
-  for (int round = 0; round < 500; ++round) {
+  if (base::AvailableCpus() < 2) GTEST_SKIP() << "the threads would take turns";
+  for (int round = 0; round < 400; ++round) {
     const auto item = Write({{.number = 1, .data = {1}}});
     auto batch = HostedBatch::Read(*context_, item, requests_);
     ASSERT_TRUE(batch.ok());
-    std::latch start(2);
+    std::atomic<int> arrived = 0;
+    const auto meet = [&arrived] {
+      ++arrived;
+      while (arrived < 2) base::Pause();
+    };
     base::Thread server("server", [&] {
-      start.arrive_and_wait();
+      meet();
+      for (int i = 0; i < round % 100; ++i) base::Pause();
       (*batch)->Cancel(1);
     });
-    start.arrive_and_wait();
+    meet();
     requests_.clear();
-    core::FakeSink sink;
-    const core::RequestPtr next = core::Request::Create(sink);
     server.Join();
-    ASSERT_FALSE(next->is_cancelled());
+    core::FakeSink sink;
+    ASSERT_FALSE(core::Request::Create(sink)->is_cancelled()) << round;
     ASSERT_TRUE((*batch)->is_gone());
   }
 }
