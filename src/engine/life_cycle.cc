@@ -252,12 +252,9 @@ base::Status LifeCycle::ChangeInstances(LoadAttempt& load, int64_t version) {
   }
   if (loaded == nullptr) return base::UnavailableError("Server exiting");
   NEREID_RETURN_IF_ERROR(load.CheckWanted());
-  NEREID_ASSIGN_OR_RETURN(
-      std::shared_ptr<const config::ModelConfig> changed,
-      loaded->servable->ChangeInstances(load.source(), [&load] { return load.CheckWanted(); }));
-  // The source of the change before this one may end here, which takes time for files and calls
-  // agents: not under the lock.
-  std::shared_ptr<const repository::ModelSource> source = load.job().source;
+  NEREID_ASSIGN_OR_RETURN(auto changed, loaded->servable->ChangeInstances(
+                                            load.source(), [&load] { return load.CheckWanted(); }));
+  auto source = load.job().source;  // later that of the change before, which ends without the lock
   base::MutexLock lock(mutex_);
   loaded->changed_config = std::move(changed);
   loaded->source.swap(source);
