@@ -285,6 +285,7 @@ TEST_F(HostedBatchTest, DoesNotCancelARequestThatUsesTheSameMemoryNext) {
     const auto item = Write({{.number = 1, .data = {1}}});
     auto batch = HostedBatch::Read(*context_, item, requests_);
     ASSERT_TRUE(batch.ok());
+    // To wake up takes longer than the moment to be met.
     std::atomic<int> arrived = 0;
     const auto meet = [&arrived] {
       ++arrived;

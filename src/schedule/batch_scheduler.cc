@@ -74,37 +74,25 @@ BatchScheduler::Arrived BatchScheduler::Admit(core::RequestPtr& request, uint64_
 void BatchScheduler::Enqueue(core::RequestPtr request) {
   const uint64_t now_ns = request->MarkQueued();
   InstancePool::Arrival arrival(*request);
+  Arrived arrived;
   {
     pool_.LockFor(arrival);
     base::MutexLock lock(pool_.mutex(), std::adopt_lock);
     const bool joins = !pool_.is_stopping() && !request->is_cancelled() &&
                        !guard_.Concerns(*request) && queue_.Push(request);
-    if (joins) [[likely]]
-      Announce(arrival, now_ns, 1);
+    if (!joins) [[unlikely]]
+      arrived = Admit(request, now_ns);
+    if (request == nullptr) [[likely]] {
+      model_.statistics().AddPending(arrived.displaced == nullptr ? 1 : 0);
+      WatchExpiry();
+      pool_.Announce(arrival, now_ns);
+    }
   }
-  if (request != nullptr) [[unlikely]]
-    return EnqueueWithCare(std::move(request), arrival, now_ns);
-  pool_.Finish(arrival);
-}
-
-void BatchScheduler::Announce(InstancePool::Arrival& arrival, uint64_t now_ns, int64_t added) {
-  model_.statistics().AddPending(added);
-  WatchExpiry();
-  pool_.Announce(arrival, now_ns);
-}
-
-void BatchScheduler::EnqueueWithCare(core::RequestPtr request, InstancePool::Arrival& arrival,
-                                     uint64_t now_ns) {
-  Arrived arrived;
-  {
-    base::MutexLock lock(pool_.mutex());
-    arrived = Admit(request, now_ns);
-    if (request == nullptr) Announce(arrival, now_ns, arrived.displaced == nullptr ? 1 : 0);
-  }
-  if (arrived.displaced != nullptr) {
+  if (arrived.displaced != nullptr) [[unlikely]] {
     Refuse(std::move(arrived.displaced), core::FailureReason::kRejected, QueueFullError());
   }
-  if (request != nullptr) return RefuseArrived(std::move(request), arrived);
+  if (request != nullptr) [[unlikely]]
+    return RefuseArrived(std::move(request), arrived);
   pool_.Finish(arrival);
 }
 

@@ -88,12 +88,6 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
     core::RequestPtr displaced = nullptr;
   };
 
-  // Enqueues a request that does not simply join the queue.
-  [[gnu::noinline]] void EnqueueWithCare(core::RequestPtr request, InstancePool::Arrival& arrival,
-                                         uint64_t now_ns) NEREID_EXCLUDES(pool_.mutex());
-  // Reports an arrival by which there are `added` more requests in the queue.
-  void Announce(InstancePool::Arrival& arrival, uint64_t now_ns, int64_t added)
-      NEREID_REQUIRES(pool_.mutex());
   static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
   // Moves `request` into the queue, or leaves it alone.
   Arrived Admit(core::RequestPtr& request, uint64_t now_ns) NEREID_REQUIRES(pool_.mutex());

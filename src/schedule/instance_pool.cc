@@ -145,10 +145,10 @@ void InstancePool::Finish(Arrival& arrival) {
   base::MutexLock lock(set_.mutex(), std::adopt_lock);
   set_.Account(instance);
   // Runs the requests that other reactors left because this one was busy with the instance.
-  if (!set_.HasWaiting()) [[likely]]
-    return;
-  RunWaiting(set_.policy().round_ns() - static_cast<int64_t>(instance.execution.duration_ns),
-             end_ns, arrival.wake_);
+  if (set_.HasWaiting()) [[unlikely]] {
+    RunWaiting(set_.policy().round_ns() - static_cast<int64_t>(instance.execution.duration_ns),
+               end_ns, arrival.wake_);
+  }
 }
 
 void InstancePool::RunRound(Round& round) {
