@@ -7,7 +7,7 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)
 
 if(NOT NEREID_SANITIZE)
-  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full)
+  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=return)
     string(MAKE_C_IDENTIFIER "NEREID_HAS${flag}" known)
     check_cxx_compiler_flag(${flag} ${known})
     if(${known})

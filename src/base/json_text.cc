@@ -143,6 +143,27 @@ char* WriteShortNumber(double value, char* out) {
   return WriteDigits(static_cast<uint64_t>(std::abs(point - 1)), out);
 }
 
+// Returns the position of the first byte from `at` on that a JSON string cannot have as it is, or
+// the size of `text`.
+size_t FindEscaped(std::string_view text, size_t at) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kHigh = 0x80 * kOnes;
+  for (; text.size() - at >= 8; at += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, text.data() + at, 8);
+    const uint64_t below_space = eight - 0x20 * kOnes;
+    const uint64_t is_quote = (eight ^ '"' * kOnes) - kOnes;
+    const uint64_t is_backslash = (eight ^ '\\' * kOnes) - kOnes;
+    // The subtractions borrow from the next byte only where a byte is one of those looked for.
+    if (((below_space | is_quote | is_backslash) & ~eight & kHigh) != 0) break;
+  }
+  for (; at < text.size(); ++at) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    if (c < 0x20 || c == '"' || c == '\\') break;
+  }
+  return at;
+}
+
 }  // namespace
 
 char* WriteJsonDouble(double value, char* out) {
@@ -166,10 +187,8 @@ void AppendJsonString(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   out += '"';
   size_t plain = 0;  // start of the current run of bytes that need no escape
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = FindEscaped(text, 0); i < text.size(); i = FindEscaped(text, plain)) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') [[likely]]
-      continue;
     out.append(text, plain, i - plain);
     plain = i + 1;
     switch (c) {

@@ -139,5 +139,23 @@ TEST(JsonText, EscapesOnlyWhatJsonDemands) {
   EXPECT_EQ(JsonError("it's \"bad\""), "{\"error\":\"it's \\\"bad\\\"\"}");
 }
 
+TEST(JsonText, EscapesTheSameBytesWhereverTheyAreInAText) {
+  const std::string around = "0123456789abcdef\xC3\xA9";
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string alone;
+    AppendJsonString(alone, std::string(1, static_cast<char>(byte)));
+    const std::string escaped = alone.substr(1, alone.size() - 2);
+    for (size_t at = 0; at <= around.size(); ++at) {
+      std::string text = around;
+      text.insert(at, 2, static_cast<char>(byte));
+      std::string expected = around;
+      expected.insert(at, escaped + escaped);
+      std::string written;
+      AppendJsonString(written, text);
+      ASSERT_EQ(written, '"' + expected + '"') << byte << " at " << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nereid::base

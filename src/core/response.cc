@@ -227,12 +227,11 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
 }
 
 void Response::AddParameter(const Parameter& parameter) {
-  Parameter copy = parameter;
+  Parameter& copy = parameters_.emplace_back(parameter);
   copy.name = arena_.CopyTerminated(parameter.name);
   if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
     copy.value = arena_.CopyTerminated(*text);
   }
-  parameters_.push_back(copy);
 }
 
 }  // namespace nereid::core

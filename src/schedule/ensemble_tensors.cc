@@ -59,11 +59,13 @@ base::Status AddOutput(core::Response& response, const core::Request& client,
     return base::OkStatus();
   }
   const bool is_batching = client.batch_size != 0;
-  const tensor::Shape shape =
-      AcrossBatching(described.model_dims, is_batching, value.batch_size, value.shape());
   core::ResponseOutput* const added =
-      response.AddOutput(described.name, value.type(), shape.dims());
+      response.AddOutput(described.name, value.type(), value.shape().dims());
   if (added == nullptr) return base::UnavailableError("out of memory for outputs");
+  if (is_batching != (value.batch_size != 0)) {
+    added->shape =
+        AcrossBatching(described.model_dims, is_batching, value.batch_size, value.shape());
+  }
   if (described.has_reshape) {
     NEREID_RETURN_IF_ERROR(core::ReshapeForClient(described, is_batching, added->shape));
   }

@@ -2,12 +2,13 @@
 // A received request: its head, its body, and how they arrived.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include <boost/container/static_vector.hpp>
 
 #include "base/buffer.h"
 
@@ -40,7 +41,7 @@ class HttpHead {
   std::optional<std::string_view> FindHeader(std::string_view name) const;
   // Returns the same value; empty if absent.
   std::string_view Header(std::string_view name) const { return FindHeader(name).value_or(""); }
-  std::span<const HttpHeader> headers() const { return {headers_.data(), header_count_}; }
+  std::span<const HttpHeader> headers() const { return {headers_.data(), headers_.size()}; }
   // Absent for chunked bodies and for requests without one.
   std::optional<uint64_t> content_length() const { return content_length_; }
   bool chunked() const { return chunked_; }
@@ -62,8 +63,8 @@ class HttpHead {
   std::string_view method_text_;
   std::string_view target_;
   std::optional<uint64_t> content_length_;
-  size_t header_count_ = 0;
-  std::array<HttpHeader, kMaxHeaders> headers_;
+  // Does not touch the memory of fields that it does not have: most connections send few.
+  boost::container::static_vector<HttpHeader, kMaxHeaders> headers_;
 };
 
 // One request while the receiver fills it; the accessors of HttpExchange describe each member.

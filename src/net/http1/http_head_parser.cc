@@ -46,8 +46,8 @@ std::string_view HttpHead::query() const {
 }
 
 std::optional<std::string_view> HttpHead::FindHeader(std::string_view name) const {
-  for (size_t i = 0; i < header_count_; ++i) {
-    if (net::EqualsIgnoringCase(headers_[i].name, name)) return headers_[i].value;
+  for (const HttpHeader& header : headers_) {
+    if (net::EqualsIgnoringCase(header.name, name)) return header.value;
   }
   return std::nullopt;
 }
@@ -71,7 +71,7 @@ HttpHeadScanner::State HttpHeadScanner::Scan(std::string_view data) {
 HttpHeadParser::HttpHeadParser(HttpHead& head, size_t max_header_bytes) : head_(head) {
   header_limit(static_cast<std::uint32_t>(max_header_bytes));
   body_limit(boost::none);
-  head.header_count_ = 0;
+  head.headers_.clear();
   head.content_length_.reset();
   head.chunked_ = head.expect_continue_ = false;
 }
@@ -146,10 +146,10 @@ void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_te
     }
     return;
   }
-  if (head_.header_count_ == HttpHead::kMaxHeaders) {
+  if (head_.headers_.size() == HttpHead::kMaxHeaders) {
     return Refuse(431, "too many request header fields", error);
   }
-  head_.headers_[head_.header_count_++] = {Text(name_text), Text(value)};
+  head_.headers_.push_back({Text(name_text), Text(value)});
   switch (name) {
     case Field::content_length:
       if (length_seen_ || encoding_seen_ || Text(value).find(',') != std::string_view::npos) {
