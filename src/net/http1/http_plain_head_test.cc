@@ -48,10 +48,11 @@ TEST(PlainHead, LeavesOtherCharactersToTheParserWhereverTheyAre) {
 TEST(PlainHead, HasRoomForTheMostFieldsThatARequestMayHave) {
   std::string text = "GET / HTTP/1.1\r\nHost: h\r\n";
   for (size_t i = 1; i < HttpHead::kMaxHeaders; ++i) text += fmt::format("x-{}: {}\r\n", i, i);
+  const std::string full = text + "\r\n";
   HttpHead head;
   // Twice, as on a connection that is kept: the fields of the first request are gone.
   for (int request = 0; request < 2; ++request) {
-    ASSERT_EQ(HttpHeadParser::ReadPlain(text + "\r\n", kMaxBytes, head), text.size() + 2);
+    ASSERT_EQ(HttpHeadParser::ReadPlain(full, kMaxBytes, head), full.size());
     EXPECT_EQ(head.headers().size(), HttpHead::kMaxHeaders);
     EXPECT_EQ(head.Header("x-95"), "95");
   }
