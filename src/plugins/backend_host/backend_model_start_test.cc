@@ -16,7 +16,6 @@
 namespace nereid::backend_host {
 namespace {
 
-using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 
