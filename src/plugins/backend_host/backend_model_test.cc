@@ -13,7 +13,6 @@ namespace nereid::backend_host {
 namespace {
 
 using testing::ElementsAre;
-using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST_F(BackendModelTest, RespondsToARequestAndReleasesIt) {
