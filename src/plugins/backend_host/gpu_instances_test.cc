@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "backend_host/backend_model.h"
-#include "backend_host/testing/server.h"
+#include "backend_host/testing/hosted_model_fixture.h"
 #include "config/complete.h"
 #include "core/response.h"
 #include "memory/gpus.h"
@@ -22,14 +22,6 @@ using testing::HasSubstr;
 using Kind = InstanceGroup::Kind;
 
 constexpr memory::Placement kFirstGpu{.type = memory::MemoryType::kGpu, .id = 0};
-
-// A scheduler that is never called.
-class NoScheduler final : public core::Scheduler {
- public:
-  void Enqueue(core::RequestPtr) override {}
-  void OnCancelled(core::Request&) override {}
-  bool Stop(base::TimePoint) override { return true; }
-};
 
 // Places the output where the test says, and keeps what the backend tells in parameters.
 class Client final : public core::ResponseSink {
@@ -67,18 +59,15 @@ class Client final : public core::ResponseSink {
   std::map<std::string, std::string> told;
 };
 
-class GpuInstancesTest : public testing::Test {
+class GpuInstancesTest : public HostedModelTest {
  protected:
   GpuInstancesTest() {
     std::filesystem::create_symlink(TEST_GPU_BACKEND, directory_ + "/libtriton_gpu_copy.so");
     Restart(gpus_);
   }
   ~GpuInstancesTest() override {
-    instances_.clear();
-    core_model_.reset();
-    model_.reset();
+    Drop();
     libraries_.reset();
-    std::filesystem::remove_all(directory_);
   }
 
   void Restart(memory::Gpus& gpus) {
@@ -92,9 +81,7 @@ class GpuInstancesTest : public testing::Test {
 
   // In place of the model before.
   base::Status Start(std::vector<InstanceGroup> groups, std::string platform = "") {
-    instances_.clear();
-    core_model_.reset();
-    model_.reset();
+    Drop();
     config::ModelConfig config;
     config.name = "model";
     config.platform = std::move(platform);
@@ -148,11 +135,6 @@ class GpuInstancesTest : public testing::Test {
     return text;
   }
 
-  const std::string directory_ = [] {
-    std::string pattern = std::filesystem::temp_directory_path() / "nereid_gpu_XXXXXX";
-    NEREID_CHECK(mkdtemp(pattern.data()) != nullptr);
-    return pattern;
-  }();
   memory::Gpus gpus_{{.driver = NEREID_FAKE_CUDA}};
   memory::GpuBlock given_ = [this] {
     memory::GpuBlock block = gpus_.TakeBlock(5, 0);
@@ -160,11 +142,6 @@ class GpuInstancesTest : public testing::Test {
     return block;
   }();
   Client client_;
-  TRITONSERVER_Server server_;
-  std::unique_ptr<BackendLibraries> libraries_;
-  std::unique_ptr<BackendModel> model_;
-  std::unique_ptr<core::Model> core_model_;
-  std::vector<std::unique_ptr<core::Instance>> instances_;
 };
 
 TEST_F(GpuInstancesTest, AreOnEachGpuWithoutAGroup) {

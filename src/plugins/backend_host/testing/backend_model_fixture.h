@@ -3,10 +3,7 @@
 // to a client that keeps what it receives.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstring>
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -15,7 +12,7 @@
 #include <vector>
 
 #include "backend_host/backend_model.h"
-#include "backend_host/testing/server.h"
+#include "backend_host/testing/hosted_model_fixture.h"
 #include "base/shared_library.h"
 #include "config/complete.h"
 #include "core/response.h"
@@ -73,14 +70,6 @@ class Client final : public core::ResponseSink {
   int gone = 0;
 };
 
-// A scheduler that is never called.
-class NoScheduler final : public core::Scheduler {
- public:
-  void Enqueue(core::RequestPtr) override {}
-  void OnCancelled(core::Request&) override {}
-  bool Stop(base::TimePoint) override { return true; }
-};
-
 inline config::ModelConfig MakeConfig(const std::string& backend) {
   config::ModelConfig config;
   config.name = "model";
@@ -91,17 +80,14 @@ inline config::ModelConfig MakeConfig(const std::string& backend) {
   return config::Normalize(std::move(config));
 }
 
-class BackendModelTest : public testing::Test {
+class BackendModelTest : public HostedModelTest {
  protected:
   BackendModelTest() { Restart({.backend_directory = TEST_BACKEND_DIRECTORY}); }
   ~BackendModelTest() override {
-    instances_.clear();
-    model_.reset();
-    core_model_.reset();
+    Drop();
     libraries_.reset();
     Events("plain");
     Events("promising");
-    std::filesystem::remove_all(directory_);
   }
 
   void Restart(BackendLibrariesOptions options) {
@@ -177,17 +163,7 @@ class BackendModelTest : public testing::Test {
     return client_.responses[0];
   }
 
-  const std::string directory_ = [] {
-    std::string pattern = std::filesystem::temp_directory_path() / "nereid_backend_XXXXXX";
-    NEREID_CHECK(mkdtemp(pattern.data()) != nullptr);
-    return pattern;
-  }();
   Client client_;
-  TRITONSERVER_Server server_;
-  std::unique_ptr<BackendLibraries> libraries_;
-  std::unique_ptr<BackendModel> model_;
-  std::unique_ptr<core::Model> core_model_;
-  std::vector<std::unique_ptr<core::Instance>> instances_;
 };
 
 }  // namespace nereid::backend_host
