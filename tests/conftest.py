@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Before anything imports onnxruntime, whose telemetry is on otherwise.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -21,10 +22,20 @@ from harness.clients import Client  # noqa: E402
 ONE_AT_A_TIME = ("packages", "deploy")
 
 
+class ByPlace(LoadScopeScheduling):
+    """Gives all tests of a place to the same worker, one after the other."""
+
+    def _split_scope(self, nodeid):
+        path = pathlib.PurePath(nodeid.partition("::")[0])
+        return str(path.parent if path.parent.name in ONE_AT_A_TIME else path)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByPlace(config, log)
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
-        place = item.path.parent if item.path.parent.name in ONE_AT_A_TIME else item.path
-        item.add_marker(pytest.mark.xdist_group(str(place)))
         if servers.REFERENCE and item.get_closest_marker("newer"):
             item.add_marker(pytest.mark.skip(reason="not in the release of the reference server"))
 

@@ -46,6 +46,8 @@ def post(server, path, body=b"", headers=()):
 
 @contextlib.contextmanager
 def a_server_is_restarted(s):
+    seen = "process_start_time_seconds{instance='gpu'}"
+    servers.wait_until(lambda: s.prometheus.query(seen), "a server that was seen before its restart")
     s.restart("gpu")
     yield
 

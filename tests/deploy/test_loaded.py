@@ -82,15 +82,28 @@ def test_alerts_about_the_monitoring_fire_and_clear(loaded):
 
 
 def test_rules_and_dashboard_name_families_that_servers_have(loaded):
-    pages = ""
-    for server in loaded.servers.values():
-        with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as page:
-            pages += page.read().decode()
     expressions = [rule["expr"] for rule in monitoring.rules()]
     expressions += [expression for _, expression in dashboards.queries("1s")]
     named = set().union(*map(dashboards.families, expressions))
     assert "nereid_stuck_threads" in named and "nv_inference_count" in named
-    assert {name for name in named if f"# TYPE {name} " not in pages} == set()
+    missing = named
+
+    def are_there():
+        nonlocal missing
+        pages = "".join(metrics_page(server) for server in loaded.servers.values())
+        missing = {name for name in named if f"# TYPE {name} " not in pages}
+        return not missing
+
+    # Some families of a model are there once it has had its first request.
+    try:
+        servers.wait_until(are_there, "all families")
+    except AssertionError:
+        pytest.fail(f"no server has these families: {sorted(missing)}")
+
+
+def metrics_page(server):
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as page:
+        return page.read().decode()
 
 
 def wait_for(loaded, alerts, begin):
