@@ -5,10 +5,11 @@ and all of them are replaced by a new deployment.
 
 Every answer is checked, and that nothing was executed twice. Wrong are: a wrong answer; a request that was executed twice;
 a request that fails, but for those that a killed replica had; a sequence that fails, but for those of a replica that was
-killed or replaced (docs/ray.md), and those of which a killed replica had a request that it was to hand on to another one.
+killed or replaced (docs/ray.md), and, of clients without the header that docs/ray.md recommends, those of which a killed
+replica had a request that it was to hand on to another one. One of three clients sends the header, or all with --header.
 The exit status is 1 if anything was wrong, and then the logs of Ray are kept.
 
-usage: NEREID_BUILD=build/release tests/deploy/ray_run.py [--minutes 3] [--logs FOLDER]
+usage: NEREID_BUILD=build/release tests/deploy/ray_run.py [--minutes 3] [--header] [--logs FOLDER]
 """
 
 import argparse
@@ -40,24 +41,20 @@ def say(text):
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
-def has_header(name):
-    """Whether the worker of that name, or of that request, says its sequence to Ray's proxy."""
-    return name.split("-")[2] == "0"
-
-
 class Worker(threading.Thread):
-    """Sends requests, or sequences, one after the other, until told to end."""
+    """Sends requests, or sequences, one after the other, until told to end. With the header it says its sequence to Ray's
+    proxy, which saves a hop."""
 
     sequence_ids = itertools.count(1)
 
-    def __init__(self, name, url, end):
+    def __init__(self, name, url, end, has_header):
         super().__init__(name=name, daemon=True)
         self.client = tritonclient.http.InferenceServerClient(url, network_timeout=60)
-        self.end = end
+        self.end, self.has_header = end, has_header
         self.answered = []  # (id, replica)
         self.failures = []  # texts
         self.wrong = []  # texts
-        self.broken = []  # of each that failed: its replica, None if it had not begun; whether no replica had it; key
+        self.broken = []  # of each that failed: its replica, None if it had not begun; whether no replica had it
         self.whole = 0  # sequences
 
     def run(self):
@@ -92,8 +89,7 @@ class Worker(threading.Thread):
 
     def one_sequence(self, number):
         sequence, began_on, total = next(self.sequence_ids), None, 0
-        # One client sends the header that saves a hop.
-        headers = {"x-session-id": str(sequence)} if has_header(self.name) else None
+        headers = {"x-session-id": str(sequence)} if self.has_header else None
         for step in range(STEPS):
             key = f"{self.name}-{number}-{step}"
             total += step + 1
@@ -103,7 +99,7 @@ class Worker(threading.Thread):
                     sequence_end=step == STEPS - 1, headers=headers)  # fmt: skip
             except (InferenceServerException, OSError) as error:
                 self.failed(key, error)
-                self.broken.append((began_on, "START flag" in str(error), key))
+                self.broken.append((began_on, "START flag" in str(error)))
                 return
             began_on = began_on or replica
             if (answer, replica) != (total, began_on):
@@ -114,11 +110,12 @@ class Worker(threading.Thread):
 class Load:
     """Workers for the length of a with block."""
 
-    def __init__(self, url, turn, count=3):
+    def __init__(self, url, turn, all_have_header, count=3):
         self.end = threading.Event()
         self.workers = [
-            Worker(f"{turn}-{what}-{number}", url, self.end) for what in ("request", "sequence") for number in range(count)
-        ]
+            Worker(f"{turn}-{what}-{number}", url, self.end, all_have_header or number == 0)
+            for what in ("request", "sequence") for number in range(count)
+        ]  # fmt: skip
 
     def __enter__(self):
         for worker in self.workers:
@@ -151,18 +148,18 @@ def executed_twice(cluster, turn):
     return [key for key, count in counts.items() if count > 1 and key.startswith(f"{turn}-")]
 
 
-def may_break(broken, before, is_killed):
+def may_break(broken, has_header, before, is_killed):
     """Whether a sequence may fail in a round in which one of the replicas was killed, or all were replaced."""
-    began_on, is_nowhere, key = broken
+    began_on, is_nowhere = broken
     if not is_killed:
         return began_on in before
     # Without the header, a request of any sequence may have been with the replica that was killed.
-    return began_on in (min(before), None) or not (is_nowhere or has_header(key))
+    return began_on in (min(before), None) or not (is_nowhere or has_header)
 
 
-def one_round(cluster, turn, is_killed):
+def one_round(cluster, turn, is_killed, all_have_header):
     """Kills a replica under load, or replaces all; returns (what was wrong, the load, the replicas that ended)."""
-    with Load(cluster.url("load"), turn) as load:
+    with Load(cluster.url("load"), turn, all_have_header) as load:
         before = load.wait_for()
         ended = {min(before)} if is_killed else before
         if is_killed:
@@ -179,26 +176,26 @@ def one_round(cluster, turn, is_killed):
     for worker in load.workers:
         # Of a worker with sequences, each failure is that of one.
         for broken, failure in zip(worker.broken, worker.failures, strict=False):
-            if not may_break(broken, before, is_killed):
+            if not may_break(broken, worker.has_header, before, is_killed):
                 wrong.append(f"a sequence of replica {broken[0]} was broken, while those before were {before}: {failure}")
     return wrong, load, ended
 
 
-def run(cluster, minutes):
+def run(cluster, minutes, all_have_header):
     began, wrong = time.monotonic(), []
     totals = collections.Counter()
     for turn in itertools.count():
         if turn >= 2 and time.monotonic() - began >= 60 * minutes:
             break
         is_killed = turn % 2 == 0
-        found, load, ended = one_round(cluster, turn, is_killed)
+        found, load, ended = one_round(cluster, turn, is_killed, all_have_header)
         requests = sum(len(worker.failures) for worker in load.workers if "-request-" in worker.name)
         figures = {
             "answers": len(load.all("answered")),
             "whole sequences": sum(worker.whole for worker in load.workers),
             "requests lost": requests,
             "sequences broken": len(load.all("broken")),
-            "of which another replica's": sum(began_on not in (None, *ended) for began_on, _, _ in load.all("broken")),
+            "of which another replica's": sum(began_on not in (None, *ended) for began_on, _ in load.all("broken")),
             "wrong": len(found),
         }
         what = "one killed" if is_killed else "all replaced"
@@ -212,6 +209,7 @@ def run(cluster, minutes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=3)
+    parser.add_argument("--header", action="store_true", help="all clients with sequences send x-session-id")
     parser.add_argument("--logs", type=pathlib.Path, default=servers.build_folder() / "ray_run_logs")
     arguments = parser.parse_args()
     if reason := clusters.missing():
@@ -220,7 +218,7 @@ def main():
     try:
         cluster.scale(REPLICAS)
         cluster.ask("run", app="load")
-        wrong = run(cluster, arguments.minutes)
+        wrong = run(cluster, arguments.minutes, arguments.header)
         if wrong:
             cluster.keep_logs(arguments.logs)
             say(f"the logs are in {arguments.logs}")
