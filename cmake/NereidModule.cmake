@@ -6,8 +6,8 @@
 #   <dir>/testing/*.cc  static library <m>_testing: fakes for the tests of other modules
 #   <dir>/*.h           included as "<m>/x.h"
 #
-# UNITY compiles the sources together, which takes less than half the time. GCC inlines less then, so it is for modules
-# that serve no request.
+# UNITY compiles the sources together, which takes less than half the time, and for size. It is for modules that serve no
+# request.
 #
 # A module's headers are reached through build/include_roots/<m>/<m> -> its source folder. A target
 # sees its own root and, through PUBLIC links, the roots of DEPS; PRIVATE_DEPS and what they bring
@@ -29,6 +29,7 @@ function(nereid_module)
     target_compile_options(${M_NAME} PRIVATE -ffile-prefix-map=${root}/=src/)
     if(M_UNITY)
       set_target_properties(${M_NAME} PROPERTIES UNITY_BUILD ON)
+      target_compile_options(${M_NAME} PRIVATE $<$<CONFIG:Release>:-Os>)
       target_link_libraries(${M_NAME} PRIVATE nereid_unity_flags)
     endif()
   else()

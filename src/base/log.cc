@@ -122,13 +122,22 @@ bool IsControl(uint32_t code_point) {
          code_point == 0x2029;
 }
 
+// Moves what `text` begins with, and what is printed as it is everywhere, to the end of `out`.
+void MovePlain(std::string& out, std::string_view& text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  const auto end = std::find_if_not(text.begin(), text.end(), is_plain);
+  const auto size = static_cast<size_t>(end - text.begin());
+  out += text.substr(0, size);
+  text.remove_prefix(size);
+}
+
 // Appends the inside of a JSON string, whatever bytes `text` holds.
 void AppendEscaped(std::string& out, std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint next = DecodeUtf8(text.substr(at));
-    const char c = text[at];
-    const std::string_view bytes = text.substr(at, next.length);
-    at += std::max<size_t>(next.length, 1);
+  for (MovePlain(out, text); !text.empty(); MovePlain(out, text)) {
+    const CodePoint next = DecodeUtf8(text);
+    const char c = text.front();
+    const std::string_view bytes = text.substr(0, next.length);
+    text.remove_prefix(std::max<size_t>(next.length, 1));
     if (next.length == 0) {
       out += "\\ufffd";
       continue;
@@ -161,16 +170,16 @@ void AppendEscaped(std::string& out, std::string_view text) {
 
 // Appends `text` without what a terminal would act on. Quotes are kept, unlike in AppendEscaped.
 void AppendVisible(std::string& out, std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint next = DecodeUtf8(text.substr(at));
+  for (MovePlain(out, text); !text.empty(); MovePlain(out, text)) {
+    const CodePoint next = DecodeUtf8(text);
     if (next.length == 0) {
       out += "\\ufffd";
     } else if (IsControl(next.value)) {
       out += fmt::format("\\u{:04x}", next.value);
     } else {
-      out += text.substr(at, next.length);
+      out += text.substr(0, next.length);
     }
-    at += std::max<size_t>(next.length, 1);
+    text.remove_prefix(std::max<size_t>(next.length, 1));
   }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/system_limits.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -30,6 +32,12 @@ uint64_t MachineMemory() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
+unsigned CpusInMask() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
 }  // namespace
 
 SystemLimits ReadSystemLimits(const SystemFiles& files) {
@@ -39,16 +47,24 @@ SystemLimits ReadSystemLimits(const SystemFiles& files) {
     limits.descriptors = descriptors.rlim_cur;
   }
   limits.memory_bytes = MachineMemory();
-  const std::optional<uint64_t> group = ReadControlGroups(files).memory_bytes;
-  if (group && *group < limits.memory_bytes) {
-    limits.memory_bytes = *group;
+  const ControlGroupLimits group = ReadControlGroups(files);
+  if (group.memory_bytes && *group.memory_bytes < limits.memory_bytes) {
+    limits.memory_bytes = *group.memory_bytes;
     limits.memory_source = "the cgroup";
   }
   if (const uint64_t bytes = AddressSpaceLeft(files); bytes < limits.memory_bytes) {
     limits.memory_bytes = bytes;
     limits.memory_source = "ulimit -v";
   }
+  const unsigned cpus = CpusInMask();
+  const double quota = std::ceil(group.cpus.value_or(cpus));
+  limits.cpus = quota < cpus ? std::max(static_cast<unsigned>(quota), 1u) : cpus;
   return limits;
+}
+
+unsigned AvailableCpus() {
+  static const unsigned cpus = ReadSystemLimits().cpus;
+  return cpus;
 }
 
 }  // namespace nereid::base

@@ -61,6 +61,29 @@ TEST_F(SystemLimitsTest, ReadsTheFirstVersionOfCgroups) {
   EXPECT_EQ(Read().memory_bytes, 2 * kMiB);
 }
 
+TEST_F(SystemLimitsTest, CountsThePartOfACoreInAQuotaAsOne) {
+  Write("proc/self/cgroup", "0::/a.slice/b.service\n");
+  Write("sys/fs/cgroup/a.slice/cpu.max", "50000 100000\n");
+  Write("sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n");
+  EXPECT_EQ(Read().cpus, 1u);
+}
+
+TEST_F(SystemLimitsTest, ReadsTheQuotaOfTheFirstVersionOfCgroups) {
+  Write("proc/self/cgroup", "4:cpu,cpuacct:/jobs/one\n");
+  Write("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_quota_us", "1000\n");
+  Write("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(Read().cpus, 1u);
+}
+
+TEST_F(SystemLimitsTest, AQuotaAboveTheAffinityMaskChangesNothing) {
+  const unsigned cpus = Read().cpus;
+  EXPECT_GE(cpus, 1u);
+  Write("proc/self/cgroup", "0::/\n");
+  Write("sys/fs/cgroup/cpu.max", "100000000 100000\n");
+  EXPECT_EQ(Read().cpus, cpus);
+  EXPECT_EQ(AvailableCpus(), cpus);
+}
+
 TEST_F(SystemLimitsTest, IgnoresWhatItCannotRead) {
   Write("proc/self/cgroup", "nonsense\n0:\n0::\n0::/\n0::/x/\n0::x\n");
   Write("sys/fs/cgroup/memory.max", "many\n");

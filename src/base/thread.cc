@@ -2,30 +2,11 @@
 #include "base/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-
 namespace nereid::base {
 namespace {
-
-// Returns the CPUs granted by the cgroup (version 2: "max 100000" or "200000 100000"), or 0 if
-// there is no limit.
-unsigned CgroupCpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
-  try {
-    return static_cast<unsigned>(std::ceil(std::stod(quota) / period));
-  } catch (const std::exception&) {
-    return 0;
-  }
-}
 
 // Memory on which signal handlers of the calling thread run that ask for it, so that they also run
 // when the thread's own stack is used up. Costs no memory until then. Does nothing if the thread
@@ -66,16 +47,6 @@ Thread::Thread(const std::string& name, std::function<void()> body)
 
 void Thread::Join() {
   if (thread_.joinable()) thread_.join();
-}
-
-unsigned AvailableCpus() {
-  cpu_set_t set;
-  unsigned count = 1;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    count = static_cast<unsigned>(CPU_COUNT(&set));
-  }
-  if (const unsigned quota = CgroupCpus(); quota > 0) count = std::min(count, quota);
-  return std::max(count, 1u);
 }
 
 }  // namespace nereid::base

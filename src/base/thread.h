@@ -28,8 +28,4 @@ class Thread {
   std::thread thread_;
 };
 
-// Returns how many CPUs this process may use, from its affinity mask and, in a container, its
-// cgroup quota. At least 1.
-unsigned AvailableCpus();
-
 }  // namespace nereid::base

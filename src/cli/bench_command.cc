@@ -11,7 +11,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "base/thread.h"
+#include "base/system_limits.h"
 #include "cli/bench_report.h"
 #include "cli/bench_request.h"
 #include "cli/bench_run.h"

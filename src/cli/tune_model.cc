@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/thread.h"
+#include "base/system_limits.h"
 #include "cli/bench_run.h"
 #include "cli/config_edit.h"
 #include "cli/files.h"

@@ -14,6 +14,7 @@ using Slot = ExecutionMark::Slot;
 // A signal handler has access to globals only.
 std::atomic<Slot*> first_slot{nullptr};
 base::Mutex slots_mutex;  // held while names are written, and while they are read without haste
+Slot* free_slots NEREID_GUARDED_BY(slots_mutex) = nullptr;
 
 // The requests that are named at most; a batch may have a thousand.
 constexpr size_t kMaxRequests = 8;
@@ -64,14 +65,17 @@ ExecutionMark::ExecutionMark(Purpose purpose, std::string_view model, int64_t ve
 ExecutionMark::~ExecutionMark() {
   base::MutexLock lock(slots_mutex);
   slot_.is_used.store(false);
+  slot_.next_free = free_slots;
+  free_slots = &slot_;
 }
 
 ExecutionMark::Slot& ExecutionMark::TakeSlot(Purpose purpose, std::string_view model,
                                              int64_t version, std::string_view instance) {
   base::MutexLock lock(slots_mutex);
-  Slot* slot = first_slot.load();
-  while (slot != nullptr && slot->is_used.load()) slot = slot->next;
-  if (slot == nullptr) {
+  Slot* slot = free_slots;
+  if (slot != nullptr) {
+    free_slots = slot->next_free;
+  } else {
     slot = new Slot;
     slot->next = first_slot.load();
     first_slot.store(slot);

@@ -81,7 +81,8 @@ class ExecutionMark {
     Name model;
     Name instance;
     int64_t version = 0;
-    Slot* next = nullptr;  // constant once the slot is in the list
+    Slot* next = nullptr;       // constant once the slot is in the list
+    Slot* next_free = nullptr;  // of those that are not used
   };
   // The first of all slots, for a signal handler; those that are not used, or at rest, mean
   // nothing.

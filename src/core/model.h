@@ -48,7 +48,7 @@ struct ModelOptions {
   std::vector<ModelTensor> outputs;
   int64_t max_batch_size = 0;
   bool is_decoupled = false;
-  // Changes with the files that the version was made from.
+  // Changes with the files that the version was made from. Empty if the server has no cache.
   std::string fingerprint;
   // What each caller may take of this model.
   CallerLimits caller_limits = {};

@@ -10,7 +10,7 @@
 
 #include "base/control_group.h"
 #include "base/system_files.h"
-#include "base/thread.h"
+#include "base/system_limits.h"
 #include "doctor/machine.h"
 #include "doctor/units.h"
 

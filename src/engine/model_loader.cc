@@ -47,7 +47,7 @@ core::ModelTensor CompileTensor(const std::string& name, tensor::DataType type,
 }
 
 base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, int64_t version,
-                                         const config::ModelConfig& config) {
+                                         const config::ModelConfig& config, bool has_cache) {
   NEREID_ASSIGN_OR_RETURN(const config::Labels labels,
                           config::Labels::Load(config, source.model_folder));
   core::ModelOptions options;
@@ -57,7 +57,10 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   options.config = std::make_shared<const config::ModelConfig>(config);
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
-  options.fingerprint = schedule::ModelFingerprint(source.timestamp.Latest(), config);
+  // The first digest of a process takes as long as a dozen models need to load.
+  if (has_cache) {
+    options.fingerprint = schedule::ModelFingerprint(source.timestamp.Latest(), config);
+  }
   NEREID_ASSIGN_OR_RETURN(options.caller_limits, CallerLimitsOf(config));
   NEREID_RETURN_IF_ERROR(TrafficRulesOf(config).status());
   for (const config::ModelInput& input : config.input) {
@@ -234,7 +237,8 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::Load(
   if (!made.ok()) return HideFolder(made.status(), source);
   auto loaded = std::make_unique<BackendVersion>(*this, *std::move(made), check_wanted);
   backend_host::BackendModel& backend = *loaded->backend;
-  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, backend.config()));
+  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
+                          Compile(source, version, backend.config(), response_cache_ != nullptr));
   loaded->SetModel(std::move(compiled));
   core::Model& model = *loaded->model();
   Observe(model);
@@ -307,7 +311,8 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
                                       " with 'decoupled' transaction policy. Please disable the "
                                       "response cache.");
   }
-  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, config));
+  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
+                          Compile(source, version, config, response_cache_ != nullptr));
   compiled.parts.assign(all_parts.begin(), all_parts.end());
   // An output without labels of its own has those of the model that produces it.
   for (core::ModelTensor& output : compiled.outputs) {
@@ -320,7 +325,9 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
     }
   }
   // The responses of an ensemble depend on its models.
-  for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
+  if (response_cache_ != nullptr) {
+    for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
+  }
   auto loaded = std::make_unique<EnsembleVersion>(std::move(compiled));
   core::Model& model = *loaded->model();
   model.SetGpus(libraries_.options().gpus);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/system_limits.h"
 #include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "isolation_backend/open_requests.h"

@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/no_wait.h"
+#include "base/system_limits.h"
 
 namespace nereid::net {
 namespace {

@@ -31,6 +31,15 @@ std::optional<struct stat> Stat(const std::string& path) {
   return status;
 }
 
+// Whether an entry of the folder is a folder itself; nothing if it has vanished, or is a dangling
+// link.
+std::optional<bool> IsFolderIn(const std::string& folder, const dirent& entry) {
+  if (entry.d_type == DT_DIR || entry.d_type == DT_REG) return entry.d_type == DT_DIR;
+  const auto status = Stat(config::JoinPath(folder, entry.d_name));
+  if (!status) return std::nullopt;
+  return S_ISDIR(status->st_mode);
+}
+
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
@@ -100,8 +109,8 @@ base::Result<std::vector<Entry>> LocalStore::List(const std::string& folder) con
   while (const dirent* entry = ::readdir(open.get())) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    const auto status = Stat(config::JoinPath(folder, name));
-    if (status) entries.push_back({std::string(name), S_ISDIR(status->st_mode)});
+    const std::optional<bool> is_folder = IsFolderIn(folder, *entry);
+    if (is_folder) entries.push_back({std::string(name), *is_folder});
   }
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.name < b.name; });

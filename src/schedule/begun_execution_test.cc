@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system_limits.h"
 #include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "schedule/batch_scheduler.h"

@@ -21,11 +21,10 @@ bool Fits(const tensor::Shape& config, const tensor::Shape& shape) {
   return true;
 }
 
-// Returns the shape of a tensor for a model with, or without, a batch dimension. `batch_size` is
-// that of the producing request, 0 without one. If both or neither have one, nothing changes.
+// Returns the shape of a tensor for a model with a batch dimension, where that of the producing
+// request has none, or the other way round. `batch_size` is that of the producing request.
 tensor::Shape AcrossBatching(const tensor::Shape& config, bool is_batching, uint32_t batch_size,
                              const tensor::Shape& shape) {
-  if (is_batching == (batch_size != 0)) return shape;
   const std::span<const int64_t> dims = shape.dims();
   if (is_batching) {
     // One element; a tensor that fits only with its first dimension is a batch already.

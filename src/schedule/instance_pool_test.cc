@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system_limits.h"
 #include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "schedule/testing/context.h"

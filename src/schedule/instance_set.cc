@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/system_limits.h"
 #include "base/thread.h"
 #include "core/response.h"
 #include "schedule/instance_worker.h"

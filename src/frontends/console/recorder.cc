@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/recent_log.h"
+#include "base/system_limits.h"
 #include "observe/recent_traces.h"
 
 namespace nereid::console {
