@@ -57,7 +57,7 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   options.config = std::make_shared<const config::ModelConfig>(config);
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
-  // The first digest of a process takes as long as a dozen models need to load.
+  // Making the first digest of a process takes as long as loading dozens of models.
   if (has_cache) {
     options.fingerprint = schedule::ModelFingerprint(source.timestamp.Latest(), config);
   }

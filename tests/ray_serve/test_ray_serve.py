@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -350,6 +351,20 @@ def test_a_replica_whose_server_has_ended_is_replaced(client):
         return found - known
 
     servers.wait_until(has_another, "another replica", timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [(0, "[['a', 'b'], ['a', 'b']] 1"), (2, "[['a', 'b'], ['a', 'b']] 3"),
+     (100, "[\"no replica of 'models' answers\", \"no replica of 'models' answers\"] 12")],
+)  # fmt: skip
+def test_a_call_that_ray_loses_holds_no_sequence_up(lost, said):
+    if reason := clusters.missing():
+        pytest.skip(reason)
+    environment = {**os.environ, "PYTHONPATH": str(servers.build_folder() / "python")}
+    command = [clusters.PYTHON, clusters.HERE / "lost_call.py", str(lost)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == said, run.stderr
 
 
 def test_what_is_in_progress_is_answered_when_an_application_ends(cluster, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from typing import Any, AsyncIterator, Iterator, NamedTuple
 
@@ -17,6 +18,12 @@ from nereid.ray._sequences import Step
 
 # The header by which Ray's proxy sends requests to the same replica.
 _SESSION_HEADER = os.environ.get("RAY_SERVE_SESSION_ID_HEADER_KEY", "x-session-id")
+
+# Of a call that takes milliseconds, on a machine that is busy.
+_PATIENCE_S = 5
+_MOST_TRIES = 6
+
+_logger = logging.getLogger("ray.serve")
 
 
 def is_session_header(name: bytes) -> bool:
@@ -59,10 +66,19 @@ class Peers:
         async with self._preparing:
             if self._handle is None:
                 handle = await asyncio.to_thread(serve.get_deployment_handle, *self._deployment)
-                # From its first call on, the handle is told of every replica that comes or goes.
-                await handle.models.remote()
+                await self._begin(handle)
                 self._handle = handle
         return ranked(sequence, alive_replicas(*self._deployment))
+
+    async def _begin(self, handle: Any) -> None:
+        """Calls the handle, which from its first call on is told of every replica that comes or goes. All sequences wait
+        for it, so that a call that Ray loses is made again."""
+        for _ in range(_MOST_TRIES):
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(handle.models.remote(), _PATIENCE_S)
+                return
+            _logger.warning("no replica has answered within %d s, and is asked again", _PATIENCE_S)
+        raise UnavailableError(f"no replica of '{self._deployment[0]}' answers")
 
     async def hand_on(self, step: Step, replica: str, method: str, call: tuple) -> tuple[Reply, AsyncIterator]:
         """What a replica says, and what it yields after that. `ranked` must have been called.
