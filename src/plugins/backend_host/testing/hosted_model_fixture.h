@@ -32,8 +32,8 @@ class HostedModelTest : public testing::Test {
 
   void Drop() {
     instances_.clear();
+    model_.reset();  // its instances tell the statistics that they need no memory any more
     core_model_.reset();
-    model_.reset();
   }
 
   const std::string directory_ = [] {
