@@ -40,20 +40,6 @@ TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend*) {
   return nullptr;
 }
 
-TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance*,
-                                                       TRITONBACKEND_Request** requests,
-                                                       const uint32_t request_count) {
-  for (uint32_t r = 0; r < request_count; ++r) {
-    TRITONBACKEND_Response* response = nullptr;
-    TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseNew(&response, requests[r]));
-    TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseSend(
-        response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, Internal("this backend computes nothing")));
-    TRITONSERVER_ErrorDelete(
-        TRITONBACKEND_RequestRelease(requests[r], TRITONSERVER_REQUEST_RELEASE_ALL));
-  }
-  return nullptr;
-}
-
 }  // extern "C"
 
 #endif

@@ -158,3 +158,17 @@ def test_a_backend_that_opens_a_library_as_tbb_does_leaves_the_server_alive(requ
         client = Client("grpc", running)
         assert client.is_model_ready("deepbind") and client.is_server_ready()
         client.close()
+
+
+def test_a_backend_that_trims_memory_with_many_threads_leaves_the_server_alive(require_server, tmp_path):
+    library = servers.build_folder() / "tests" / "backends" / "libtriton_trim.so"
+    if not library.exists():
+        pytest.skip("the tests' backend is not built")
+    models.write_model(tmp_path / "models", "trim", CORNERS.replace("corners", "trim"))
+    (tmp_path / "models" / "trim" / "libtriton_trim.so").symlink_to(library)
+    # A process has only one first time, and where it is not safe, half of them survive it.
+    for _ in range(10):
+        with servers.running(tmp_path / "models", log_dir=tmp_path) as running:
+            client = Client("grpc", running)
+            assert client.is_model_ready("trim") and client.is_server_ready()
+            client.close()

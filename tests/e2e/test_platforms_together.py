@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same classifier in the formats of all frameworks, in one server at once: scikit-learn says what it answers."""
 
+import concurrent.futures
 import shutil
+import threading
 
 import numpy as np
 import onnx
@@ -54,14 +56,17 @@ def expected(images):
     return classifier().predict_proba(images / 16)
 
 
+def folders():
+    """The folder of each model whose backend is in the build."""
+    everything = {path.name: path for path in (*PLATFORMS.glob("*/*"), models.EXAMPLES / "digits")}
+    return {name: everything[name] for name, (backend, *_) in MODELS.items() if servers.has_backend(backend)}
+
+
 @pytest.fixture(scope="module")
 def server(require_server, tmp_path_factory):
     repository = tmp_path_factory.mktemp("platforms") / "models"
-    repository.mkdir()
-    folders = {path.name: path for path in (*PLATFORMS.glob("*/*"), models.EXAMPLES / "digits")}
-    for name, (backend, *_) in MODELS.items():
-        if servers.has_backend(backend):
-            shutil.copytree(folders[name], repository / name)
+    for name, folder in folders().items():
+        shutil.copytree(folder, repository / name)
     with servers.running(repository, log_dir=tmp_path_factory.mktemp("server")) as running:
         yield running
 
@@ -88,3 +93,32 @@ def test_scores_are_those_of_scikit_learn(client, images, expected, name, rows):
 
 def test_every_example_is_compared():
     assert {path.name for path in PLATFORMS.glob("*/*")} | {"digits"} == set(MODELS)
+
+
+def test_models_of_all_platforms_come_and_go_at_once(require_server, tmp_path, images, expected):
+    """In each round, two models of each platform are loaded, answer, and are unloaded at the same moment."""
+    copies = [(f"{name}_{copy}", name) for name in folders() for copy in range(2)]
+    for copy, name in copies:
+        shutil.copytree(folders()[name], tmp_path / "models" / copy)
+    all_have_answered = threading.Barrier(len(copies), timeout=60 * servers.SLOWNESS)
+
+    def come_and_go(running, copy, name):
+        _, pixels, _, scores = MODELS[name]
+        client = clients.Client("grpc", running)
+        try:
+            for _ in range(5):
+                client.load_model(copy)
+                result = client.infer(copy, [client.input(pixels, images[:50], "FP32")])
+                np.testing.assert_allclose(result.as_numpy(scores), expected[:50], atol=1e-4)
+                all_have_answered.wait()
+                client.unload_model(copy)
+        except BaseException:
+            all_have_answered.abort()
+            raise
+        finally:
+            client.close()
+
+    with servers.running(tmp_path / "models", args=["--model-control-mode=explicit"], log_dir=tmp_path) as running:
+        with concurrent.futures.ThreadPoolExecutor(len(copies)) as pool:
+            for done in [pool.submit(come_and_go, running, *names) for names in copies]:
+                done.result()

@@ -2,6 +2,8 @@
 // The program, and the settings of the allocator: unused memory is returned to the system
 // within a second, in the background. Threads cache only a few small allocations, so that a thread
 // that executes a few requests and ends does not hold a hundred of each size.
+#include <malloc.h>
+
 #include <chrono>
 #include <utility>
 
@@ -19,6 +21,11 @@ __attribute__((visibility("default"))) const char* malloc_conf =
 
 namespace {
 
+// Sets up the C library's own allocator, which jemalloc stands in for. It does so itself at its
+// first use, but not safely if two threads are the first. Libraries of backends do use it: OpenVINO
+// calls malloc_trim when a model ends, which crashed servers that ended several models at once.
+void SetUpAllocatorOfCLibrary() { ::malloc_trim(0); }
+
 // Backends in the process of an isolated model may ask for their server. This one has no models.
 TRITONSERVER_Server& EmptyServer() {
   nereid::engine::EngineOptions options;
@@ -28,6 +35,7 @@ TRITONSERVER_Server& EmptyServer() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  SetUpAllocatorOfCLibrary();
   if (nereid::isolation::IsForIsolatedModel(argc, argv)) {
     return nereid::isolation::RunIsolatedModel(argc, argv, EmptyServer);
   }
