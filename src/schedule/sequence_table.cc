@@ -11,8 +11,16 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT
 
 }  // namespace
 
-bool SequenceTable::HasOrInheritsSlot(const Sequence& sequence) {
-  return sequence.slot_ != Sequence::kNoSlot || sequence.inherits_slot_;
+// A slot of its own would not let a sequence run before the earlier one of its id is over. It would
+// only put the first request at another position of the batch than that of the earlier one. But
+// without a free slot it must wait behind the others: a client that keeps to one id would never
+// give its slot to anybody else. And an instance that is to leave must not get ever new sequences.
+uint32_t SequenceTable::SlotToInherit(const Sequence& earlier) const {
+  if (free_.empty()) return Sequence::kNoSlot;
+  const uint32_t slot =
+      earlier.slot_ != Sequence::kNoSlot ? earlier.slot_ : earlier.slot_to_inherit_;
+  const bool stays = slot != Sequence::kNoSlot && instances_[InstanceOf(slot)].gets_sequences;
+  return stays ? slot : Sequence::kNoSlot;
 }
 
 SequenceTable::SequenceTable(const Options& options) : options_(options) {
@@ -62,10 +70,8 @@ Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
     named_.erase(found);
   }
   Name(made, id);
-  // A slot of its own would not let this sequence run before the earlier one of its id is over. It
-  // would only put the first request at another position of the batch than that of the earlier one.
-  made.inherits_slot_ = known != nullptr && HasOrInheritsSlot(*known);
-  if (!made.inherits_slot_) Place(made);
+  if (known != nullptr) made.slot_to_inherit_ = SlotToInherit(*known);
+  if (made.slot_to_inherit_ == Sequence::kNoSlot) Place(made);
   return &made;
 }
 
@@ -290,30 +296,14 @@ void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
   bool is_inherited = false;
   if (successor != nullptr) {
     successor->predecessor_ = predecessor;
-    if (successor->inherits_slot_) is_inherited = Inherit(*successor, slot, now_ns);
+    is_inherited = slot != Sequence::kNoSlot && successor->slot_to_inherit_ == slot;
+    if (is_inherited) {
+      SetSlot(slot, successor);
+      successor->slot_ = std::exchange(successor->slot_to_inherit_, Sequence::kNoSlot);
+    }
     Update(*successor, now_ns);
   }
   if (slot != Sequence::kNoSlot && !is_inherited) GiveSlot(slot, now_ns);
-}
-
-bool SequenceTable::Inherit(Sequence& heir, uint32_t slot, uint64_t now_ns) {
-  if (slot == Sequence::kNoSlot && heir.predecessor_ != nullptr &&
-      HasOrInheritsSlot(*heir.predecessor_)) {
-    return false;  // still the heir, now of the one before
-  }
-  heir.inherits_slot_ = false;
-  if (slot != Sequence::kNoSlot && instances_[InstanceOf(slot)].gets_sequences) {
-    SetSlot(slot, &heir);
-    heir.slot_ = slot;
-    return true;
-  }
-  if (heir.is_closed_ && heir.empty()) return false;  // given up, but not gone yet
-  Place(heir);
-  if (heir.is_in_backlog_) {
-    backlog_count_ += heir.size();
-    FindExpiry(heir, now_ns);
-  }
-  return false;
 }
 
 void SequenceTable::Forget(Sequence& sequence) {
@@ -324,7 +314,7 @@ void SequenceTable::Forget(Sequence& sequence) {
   sequence.slot_ = Sequence::kNoSlot;
   sequence.is_used_ = false;
   sequence.is_named_ = false;
-  sequence.inherits_slot_ = false;
+  sequence.slot_to_inherit_ = Sequence::kNoSlot;
   sequence.is_closed_ = false;
   sequence.is_aborted_ = false;
   sequence.has_run_ = false;

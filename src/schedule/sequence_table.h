@@ -66,10 +66,10 @@ class Sequence : public RequestList {
   core::CorrelationId id_ = uint64_t{0};  // a view of id_text_ if it is a text
   std::string id_text_;
   uint32_t slot_ = kNoSlot;
+  // What its predecessor has, or inherits itself.
+  uint32_t slot_to_inherit_ = kNoSlot;
   bool is_used_ = false;
   bool is_named_ = false;  // in the map of ids
-  // Gets the slot of its predecessor, which has one or inherits one itself.
-  bool inherits_slot_ = false;
   bool is_closed_ = false;
   bool is_aborted_ = false;
   bool has_run_ = false;
@@ -195,7 +195,9 @@ class SequenceTable {
   uint64_t RankOf(uint32_t slot) const {
     return Rank(InstanceOf(slot), slot % options_.slots_per_instance);
   }
-  static bool HasOrInheritsSlot(const Sequence& sequence);
+  // Returns the slot that another sequence of the same id gets after `earlier`; kNoSlot if it is to
+  // have one of its own.
+  uint32_t SlotToInherit(const Sequence& earlier) const;
   static core::SequenceReading ReadOne(const Sequence& sequence, uint64_t now_ns);
   void SetSlot(uint32_t slot, Sequence* sequence);
   Sequence& Make();
@@ -217,9 +219,6 @@ class SequenceTable {
   void RetireIfOver(Sequence& sequence, uint64_t now_ns);
   void Forget(Sequence& sequence);
   void GiveSlot(uint32_t slot, uint64_t now_ns);
-  // Gives a slot that is no longer used, which may be none, to the heir of the sequence that had
-  // it. Returns whether it has taken it.
-  bool Inherit(Sequence& heir, uint32_t slot, uint64_t now_ns);
 
   const Options options_;
   std::vector<Sequence*> slots_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <utility>
@@ -227,29 +228,46 @@ TEST_F(SequenceTableTest, ASequenceThatFollowsOneGivenUpStillWaitsForTheFirst) {
   EXPECT_TRUE(third.is_ready());
 }
 
-TEST_F(SequenceTableTest, ASecondSequenceOfAnIdGetsAnotherSlotIfTheInstanceOfTheFirstLeaves) {
+TEST_F(SequenceTableTest, AnInstanceThatLeavesRunsTheSequencesThatFollowOnesThere) {
   Make(2, 1);
   Sequence& first = *Push(1, kStart | kEnd);
-  Sequence& second = *Push(1, kStart);
+  Sequence& second = *Push(1, kStart | kEnd);
   table_->RetireInstance(0);
+  Sequence& third = *Push(1, kStart);
+  EXPECT_EQ(table_->at(1, 0), &third) << "it begins afterwards, and gets a slot that stays";
   Run(first);
+  EXPECT_EQ(table_->at(0, 0), &second);
+  EXPECT_FALSE(third.is_ready());
+  Run(second);
   EXPECT_TRUE(table_->IsUnused(0));
-  EXPECT_EQ(table_->at(1, 0), &second);
-  EXPECT_TRUE(second.is_ready());
+  EXPECT_TRUE(third.is_ready());
 }
 
-TEST_F(SequenceTableTest, ASecondSequenceOfAnIdJoinsTheBacklogIfNoInstanceIsLeftForIt) {
+// The second one would wait for a slot, and the third, which has the only one, for the second.
+TEST_F(SequenceTableTest, SequencesOfAnIdDoNotWaitForEachOtherWhenAnInstanceLeaves) {
   Make(2, 1);
   Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(1, kStart | kEnd);
   Sequence& other = *Push(2, kStart | kEnd);
-  Sequence& second = *Push(1, kStart | kEnd, /*now_ns=*/0, /*timeout_us=*/5);
-  EXPECT_EQ(table_->NextExpiry(), std::nullopt);
+  Sequence& third = *Push(1, kStart | kEnd);
   table_->RetireInstance(0);
-  Run(first);
-  EXPECT_EQ(table_->backlog_count(), 1u);
-  EXPECT_EQ(table_->NextExpiry(), 5000u) << "its time in the backlog is limited";
   Run(other);
-  EXPECT_EQ(table_->at(1, 0), &second);
+  EXPECT_EQ(table_->at(1, 0), &third);
+  Run(first);
+  Run(second);
+  EXPECT_TRUE(third.is_ready());
+}
+
+TEST_F(SequenceTableTest, ASecondSequenceOfAnIdWaitsBehindOthersIfNoSlotIsFree) {
+  Make(1, 1);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& other = *Push(2, kStart | kEnd);
+  Sequence& second = *Push(1, kStart | kEnd);
+  EXPECT_EQ(table_->backlog_count(), 2u);
+  Run(first);
+  EXPECT_EQ(table_->at(0, 0), &other);
+  Run(other);
+  EXPECT_EQ(table_->at(0, 0), &second);
   EXPECT_TRUE(second.is_ready());
 }
 
@@ -312,6 +330,18 @@ TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
       EXPECT_LE(used + table_->free_slot_count(), kInstances * slots);
       EXPECT_TRUE(table_->free_slot_count() == 0 || table_->backlog_count() == 0);
     };
+    // Those that wait for a slot; who has waited longest gets the first.
+    std::vector<Sequence*> backlog;
+    const auto check_order = [&] {
+      for (const core::RequestPtr& request : refused) {
+        std::erase(backlog, sequence_of_.at(request.get()));
+      }
+      const auto has_slot = [](const Sequence* sequence) {
+        return sequence->slot() != Sequence::kNoSlot;
+      };
+      ASSERT_TRUE(std::ranges::is_partitioned(backlog, has_slot)) << "round " << round;
+      std::erase_if(backlog, has_slot);
+    };
     const auto run_one = [&] {
       for (size_t at = below(kInstances), tried = 0; tried < kInstances; ++tried) {
         Sequence* const ready = table_->first_ready((at + tried) % kInstances);
@@ -343,12 +373,19 @@ TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
         case 5:
           end_one();
           break;
-        default:
-          Push(1 + below(4), (below(2) != 0 ? kStart : 0) | (below(2) != 0 ? kEnd : 0), now_ns,
-               below(3));
+        default: {
+          const size_t count = table_->sequence_count();
+          const size_t free = table_->free_slot_count();
+          Sequence* const pushed =
+              Push(1 + below(4), (below(2) != 0 ? kStart : 0) | (below(2) != 0 ? kEnd : 0), now_ns,
+                   below(3));
+          if (free == 0 && table_->sequence_count() > count) backlog.push_back(pushed);
+        }
       }
+      ASSERT_NO_FATAL_FAILURE(check_order());
       if (below(4) == 0) drop_refused();
       ASSERT_NO_FATAL_FAILURE(check_slots());
+      ASSERT_NO_FATAL_FAILURE(check_order());
     }
     for (int step = 0; step < 100; ++step, now_ns += kIdleNs) {
       drop_refused();

@@ -206,6 +206,17 @@ def test_sequences_of_one_id_never_meet(start, empty_repository, open_stream):
     assert stream.batches(3) == ["1s", "1e", "1se"]
 
 
+def test_a_client_that_keeps_to_one_id_gives_its_slot_to_others(start, empty_repository, open_stream):
+    """S-6, S-9"""
+    sequences.write_show(empty_repository, "m", slots=1)
+    # Nothing would run if the later sequences of id 1 did not join the backlog.
+    server = start(waiting=1, backlog=3)
+    stream = open_stream(server)
+    for sequence in (1, 1, 2, 1):
+        stream.send("m", sequence, START | END)
+    assert stream.batches(4) == ["1se", "2se"]
+
+
 def test_direct_waits_for_slots_to_fill(start, empty_repository, open_stream):
     """S-20"""
     sequences.write_show(
