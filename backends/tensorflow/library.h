@@ -102,6 +102,12 @@ struct Library {
   void (*DeleteLibraryHandle)(c::Library*);
 };
 
+// For std::unique_ptr.
+struct DeleteGraph {
+  const Library* library;
+  void operator()(c::Graph* graph) const { library->DeleteGraph(graph); }
+};
+
 // Returns the library, which is opened at the first call and stays. Fails if it is not there; a
 // later call tries again.
 backend::Result<const Library*> OpenLibrary();

@@ -91,7 +91,6 @@ Result<BatchVerdict> Model::TryOut() {
   if (const auto refusal = RefuseTrial(file_.signature)) {
     return *refusal;
   }
-  NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, LoadSession(0));
   Bound bound;
   for (const auto& [name, info] : file_.signature.inputs) {
     bound.inputs.push_back(info);
@@ -101,16 +100,19 @@ Result<BatchVerdict> Model::TryOut() {
     bound.outputs.push_back(info);
     outputs.push_back(info.place);
   }
+  NEREID_KIT_ASSIGN(Runtime* const runtime, OpenRuntime());
+  if (runtime->MayChangeState(file_.graph.OperationsOf(outputs))) {
+    return BatchVerdict::No("does_not_run",
+                            "the model has a state that it changes, so it is not tried out");
+  }
+  NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session,
+                    LoadSession(*runtime, 0, settings_.share_count));
   for (const auto* list : {&bound.inputs, &bound.outputs}) {
     for (const TensorInfo& info : *list) {
       if (!session->Find(info.place)) {
         return BatchVerdict::No("does_not_run", StrCat("'", info.place, "' is not in the graph"));
       }
     }
-  }
-  if (session->MayKeep(file_.graph.OperationsOf(outputs))) {
-    return BatchVerdict::No("does_not_run",
-                            "the model has a state that it changes, so it is not tried out");
   }
   return TryBatches(file_.signature, *session->NewRequest(bound),
                     backend_.flags().default_max_batch_size);
@@ -133,22 +135,27 @@ std::set<std::string> Model::OperationsOf() const {
   return file_.graph.OperationsOf(places);
 }
 
-Result<std::shared_ptr<Session>> Model::LoadSession(int index) {
-  {
-    const backend::MutexLock lock(mutex_);
-    if (first_ != nullptr && (!settings_.share_count || index < *settings_.share_count)) {
-      return first_;
-    }
-  }
+Result<Runtime*> Model::OpenRuntime() const {
   NEREID_KIT_ASSIGN(Runtime* const runtime, SharedRuntime());
   for (const std::string& library : settings_.libraries) {
     NEREID_KIT_TRY(runtime->LoadOperations(library));
   }
+  return runtime;
+}
+
+Result<std::shared_ptr<Session>> Model::LoadSession(Runtime& runtime, int index,
+                                                    std::optional<int> share_count) {
+  {
+    const backend::MutexLock lock(mutex_);
+    if (first_ != nullptr && (!share_count || index < *share_count)) {
+      return first_;
+    }
+  }
   // With a limit, sessions are not shared with other models either.
-  const std::string group = settings_.share_count ? StrCat(reinterpret_cast<uintptr_t>(this), ".",
-                                                           index / *settings_.share_count)
-                                                  : std::string();
-  auto session = backend_.sessions().Get(*runtime, file_.spec, group);
+  const std::string group =
+      share_count ? StrCat(reinterpret_cast<uintptr_t>(this), ".", index / *share_count)
+                  : std::string();
+  auto session = backend_.sessions().Get(runtime, file_.spec, group);
   if (!session.ok()) {
     return FailedToLoad(name_, session.TakeError());
   }
@@ -176,10 +183,17 @@ Result<BoundSession> Model::SessionForInstance() {
     const backend::MutexLock lock(mutex_);
     index = instances_++;
   }
+  NEREID_KIT_ASSIGN(Runtime* const runtime, OpenRuntime());
+  const bool changes_state = runtime->MayChangeState(operations_);
+  // What runs change is the session's. The sequences of an instance change what is the instance's.
+  const bool is_own =
+      changes_state && backend::Find(config_.json(), "sequence_batching") != nullptr;
+  const std::optional<int> share_count =
+      settings_.share_count || !is_own ? settings_.share_count : 1;
   BoundSession result;
-  NEREID_KIT_ASSIGN(result.session, LoadSession(index));
+  NEREID_KIT_ASSIGN(result.session, LoadSession(*runtime, index, share_count));
   NEREID_KIT_ASSIGN(result.bound, Bind(ports_, signature(), *result.session, name_));
-  result.bound.keeps_inputs = result.session->MayKeep(operations_);
+  result.bound.keeps_inputs = changes_state;
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -72,8 +73,12 @@ class Model {
   backend::Result<backend::BatchVerdict> TryOut();
   backend::Error CheckConfig() const;
 
-  // Returns the session for instance number `index`, or for no instance.
-  backend::Result<std::shared_ptr<Session>> LoadSession(int index);
+  // Returns TensorFlow with the operations that the model brings.
+  backend::Result<Runtime*> OpenRuntime() const;
+  // Returns the session for instance number `index`, or for no instance. At most `share_count`
+  // instances share one.
+  backend::Result<std::shared_ptr<Session>> LoadSession(Runtime& runtime, int index,
+                                                        std::optional<int> share_count);
   // What the outputs depend on.
   std::set<std::string> OperationsOf() const;
 

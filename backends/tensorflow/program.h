@@ -90,8 +90,6 @@ class Session {
   virtual ~Session() = default;
   // What the graph says of a place; nothing if it has no such tensor.
   virtual std::optional<TensorInfo> Find(const std::string& place) = 0;
-  // Whether one of these operations may keep a tensor after a run.
-  virtual bool MayKeep(const std::set<std::string>& operations) = 0;
   // The session outlives the request. REQUIRES: Find has something for every place.
   virtual std::unique_ptr<Request> NewRequest(const Bound& bound) = 0;
 };
@@ -101,6 +99,9 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
   virtual backend::Result<std::shared_ptr<Session>> Load(const SessionSpec& spec) = 0;
+  // Whether one of these operations may change what outlives a run (a variable, a table, a queue),
+  // and so perhaps keep a tensor that it is given.
+  virtual bool MayChangeState(const std::set<std::string>& operations) = 0;
   // Adds the operations in a library to those that graphs may have, once.
   virtual backend::Error LoadOperations(const std::string& library) = 0;
 };

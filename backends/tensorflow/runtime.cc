@@ -21,10 +21,6 @@ using backend::StrCat;
 
 namespace {
 
-struct DeleteGraph {
-  const Library* library;
-  void operator()(c::Graph* graph) const { library->DeleteGraph(graph); }
-};
 struct DeleteOptions {
   const Library* library;
   void operator()(c::SessionOptions* options) const { library->DeleteSessionOptions(options); }
@@ -66,10 +62,6 @@ class TfSession : public Session {
       info.has_rank = status.ok();
     }
     return info;
-  }
-
-  bool MayKeep(const std::set<std::string>& operations) override {
-    return MayKeepInputs(library_, graph_.get(), operations);
   }
 
   std::unique_ptr<Request> NewRequest(const Bound& bound) override {
@@ -157,6 +149,10 @@ class TfRuntime : public Runtime {
     auto loaded = std::make_shared<TfSession>(library_, std::move(graph), std::move(session));
     NEREID_KIT_TRY(loaded->RunOperations(spec.init_ops));
     return std::shared_ptr<Session>(std::move(loaded));
+  }
+
+  bool MayChangeState(const std::set<std::string>& operations) override {
+    return tensorflow::MayChangeState(library_, operations);
   }
 
   // Operations stay for the rest of the process.

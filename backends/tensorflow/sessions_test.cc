@@ -16,7 +16,6 @@ class FakeSession : public Session {
   explicit FakeSession(int* open) : open_(*open) { ++open_; }
   ~FakeSession() override { --open_; }
   std::optional<TensorInfo> Find(const std::string&) override { return std::nullopt; }
-  bool MayKeep(const std::set<std::string>&) override { return false; }
   std::unique_ptr<Request> NewRequest(const Bound&) override { return nullptr; }
 
  private:
@@ -32,6 +31,7 @@ class FakeRuntime : public Runtime {
     }
     return std::shared_ptr<Session>(std::make_shared<FakeSession>(&open));
   }
+  bool MayChangeState(const std::set<std::string>&) override { return false; }
   backend::Error LoadOperations(const std::string&) override { return {}; }
 
   bool fails = false;

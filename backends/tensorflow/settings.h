@@ -23,12 +23,13 @@ struct CommandLine {
 
 // The settings of a model. Immutable.
 struct Settings {
-  bool is_graph_def = false;       // otherwise SavedModel
-  std::string model_filename;      // the default one, or what default_model_filename says
-  std::vector<std::string> tags;   // of the graph in a SavedModel; "serve" by default
-  std::string signature;           // empty: the default one
-  std::optional<int> share_count;  // how many instances may share a session; nothing: any number
-  std::string init_ops_file;       // may be empty
+  bool is_graph_def = false;      // otherwise SavedModel
+  std::string model_filename;     // the default one, or what default_model_filename says
+  std::vector<std::string> tags;  // of the graph in a SavedModel; "serve" by default
+  std::string signature;          // empty: the default one
+  // How many instances may share a session; nothing: any number, but one if sequences change it.
+  std::optional<int> share_count;
+  std::string init_ops_file;           // may be empty
   std::vector<std::string> libraries;  // with operations
   std::string session_config;          // a ConfigProto
 

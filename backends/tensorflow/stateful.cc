@@ -12,9 +12,9 @@ namespace nereid::tensorflow {
 
 namespace {
 
-// Operations that have a state, as all variables, tables and random numbers do, but never keep a
-// tensor that they are given beyond the run.
-constexpr std::array kKeepNothing = {
+// Operations that have a state or take a reference to one, but change nothing that tells one
+// request from another, and never keep a tensor that they are given beyond the run.
+constexpr std::array kChangeNothing = {
     "VarHandleOp",
     "ReadVariableOp",
     "VariableV2",
@@ -51,18 +51,52 @@ constexpr std::array kKeepNothing = {
     "Multinomial",
     "ParameterizedTruncatedNormal",
     "RandomShuffle",
+    "RefEnter",
+    "RefExit",
+    "RefIdentity",
+    "RefMerge",
+    "RefNextIteration",
+    "RefSelect",
+    "RefSwitch",
     "NoOp",
 };
 
-constexpr uint32_t kIsStatefulOfOpDef = 17;
+// Fields of TensorFlow's message OpDef, and of the message of its inputs.
+constexpr uint32_t kInput = 2;
+constexpr uint32_t kIsStateful = 17;
+constexpr uint32_t kIsReference = 16;
 
 struct DeleteBuffer {
   const Library* library;
   void operator()(c::Buffer* buffer) const { library->DeleteBuffer(buffer); }
 };
 
-// What TensorFlow does not know might have a state.
-bool IsStateful(const Library& library, c::Graph* graph, const std::string& operation) {
+bool HasFlag(backend::WireReader& reader, backend::WireRange message, uint32_t flag) {
+  while (const auto field = reader.Next(message)) {
+    if (field->number == flag && field->value != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether the operation has a state, or takes a reference to one, as Assign and its like do, which
+// do not call themselves stateful.
+bool DealsWithState(backend::WireReader& reader) {
+  if (HasFlag(reader, reader.whole(), kIsStateful)) {
+    return true;
+  }
+  backend::WireRange message = reader.whole();
+  while (const auto field = reader.Next(message)) {
+    if (field->number == kInput && field->is_bytes && HasFlag(reader, field->range, kIsReference)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What TensorFlow does not know might deal with a state.
+bool DealsWithState(const Library& library, c::Graph* graph, const std::string& operation) {
   const std::unique_ptr<c::Buffer, DeleteBuffer> buffer(library.NewBuffer(), {&library});
   const Status status(library);
   library.GraphGetOpDef(graph, operation.c_str(), buffer.get(), status.get());
@@ -71,23 +105,18 @@ bool IsStateful(const Library& library, c::Graph* graph, const std::string& oper
   }
   backend::WireReader reader(
       std::string_view(static_cast<const char*>(buffer->data), buffer->length));
-  backend::WireRange message = reader.whole();
-  while (const auto field = reader.Next(message)) {
-    if (field->number == kIsStatefulOfOpDef && field->value != 0) {
-      return true;
-    }
-  }
-  return false;
+  return DealsWithState(reader);
 }
 
 }  // namespace
 
-bool MayKeepInputs(const Library& library, c::Graph* graph,
-                   const std::set<std::string>& operations) {
+bool MayChangeState(const Library& library, const std::set<std::string>& operations) {
+  // Any graph knows all operations.
+  const std::unique_ptr<c::Graph, DeleteGraph> graph(library.NewGraph(), {&library});
   return std::any_of(operations.begin(), operations.end(), [&](const std::string& name) {
     const bool is_known =
-        std::find(kKeepNothing.begin(), kKeepNothing.end(), name) != kKeepNothing.end();
-    return !is_known && IsStateful(library, graph, name);
+        std::find(kChangeNothing.begin(), kChangeNothing.end(), name) != kChangeNothing.end();
+    return !is_known && DealsWithState(library, graph.get(), name);
   });
 }
 

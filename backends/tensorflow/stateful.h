@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations do with the tensors that they are given, as far as TensorFlow tells.
+// What operations do with a state, as far as TensorFlow tells.
 #pragma once
 
 #include <set>
@@ -9,8 +9,8 @@
 
 namespace nereid::tensorflow {
 
-// Whether one of the operations may keep a tensor that it is given beyond the run.
-bool MayKeepInputs(const Library& library, c::Graph* graph,
-                   const std::set<std::string>& operations);
+// Whether one of the operations may change what outlives a run (a variable, a table, a queue), and
+// so perhaps keep a tensor that it is given.
+bool MayChangeState(const Library& library, const std::set<std::string>& operations);
 
 }  // namespace nereid::tensorflow

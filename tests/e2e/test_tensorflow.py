@@ -32,6 +32,11 @@ sequence_batching {
   state [ { input_name: "state" output_name: "next" data_type: TYPE_FP32 dims: [ 1 ] } ]
 }
 """
+COUNTERS_OF_SEQUENCES = {"counter_of_sequences": tf.counter, "reference_counter_of_sequences": tf.reference_counter}
+EACH_ITS_INSTANCE = """
+sequence_batching { max_sequence_idle_microseconds: 60000000 }
+instance_group [ { kind: KIND_CPU count: 3 } ]
+"""
 RAGGED = """
 dynamic_batching { max_queue_delay_microseconds: 20000 }
 batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "count" data_type: TYPE_INT32 source_input: "x" } ]
@@ -158,6 +163,9 @@ def write_others(repository):
         tf.write_graph_def(path, name, tf.counter(), config("graphdef", *io, init + group))
         folder = path / name / ("1" if name == "counter_in_version" else "")
         (folder / "init_ops.json").write_text('{"init_ops": ["init"]}')
+    for name, graph in COUNTERS_OF_SEQUENCES.items():
+        tf.write_graph_def(path, name, graph(), config("graphdef", *io, init + EACH_ITS_INSTANCE))
+        (path / name / "init_ops.json").write_text('{"init_ops": ["init"]}')
     io = [("by", "INT32", [1])], [("now", "INT32", [1])]
     tf.write_graph_def(path, "counter_without", tf.counter(), config("graphdef", *io))
     big = [1, 32768]
@@ -409,6 +417,16 @@ def test_init_ops_run_once_and_all_instances_share_the_session(server):
         for model in ("counter", "counter_in_version"):
             counts = [infer(http, model, {"by": np.array([1], np.int32)}, "INT32")["count"].item() for _ in range(10)]
             assert counts == list(range(101, 111))
+
+
+@pytest.mark.parametrize("model", COUNTERS_OF_SEQUENCES)
+def test_sequences_on_different_instances_do_not_share_variables(server, model):
+    with clients_of(server) as (http, _):
+        for step in range(4):
+            for sequence in (1, 2, 3):
+                options = {"sequence_id": sequence, "sequence_start": step == 0, "sequence_end": step == 3}
+                answer = infer(http, model, {"by": np.array([sequence], np.int32)}, "INT32", **options)
+                assert answer["count"].item() == 100 + sequence * (step + 1)
 
 
 class clients_of:

@@ -220,6 +220,20 @@ def counter():
     return graph
 
 
+def reference_counter():
+    """The same, with a variable as TensorFlow 1 made them."""
+    graph = Graph()
+    kind = type_of("INT32")
+    graph.placeholder("by", "INT32", [])
+    graph.node("v", "VariableV2", dtype=kind, shape=shape_of([]), shared_name=text_of(""), container=text_of(""))
+    graph.constant("first", "INT32", np.int32(100))
+    graph.node("init", "Assign", ["v", "first"], T=kind)
+    graph.node("sum", "AddV2", ["v", "by"], T=kind)
+    graph.node("set", "Assign", ["v", "sum"], T=kind)
+    graph.identity("count", "INT32", "set")
+    return graph
+
+
 def keeper(datatype, dims):
     """Returns the input of the run before, which a variable has kept: `last`; `keep` sets it."""
     graph = Graph()
