@@ -136,7 +136,7 @@ def test_the_page_says_who_is_ready(start_server, tmp_path):
     models.write_model(repository, "good", models.identity_config("FP32", [-1]))
     models.write_model(repository, "bad", models.identity_config("FP32", [-1]).replace('"identity"', '"nobody"'))
     server = start_server(repository, args=["--exit-on-error=false"], wait=False)
-    servers.wait_until(server.is_live, "a server that is live")
+    servers.wait_until(server.has_metrics, "the metrics page")
     states = {'state="READY"': 1, 'state="LOADING"': 0, 'state="UNLOADING"': 0, 'state="UNAVAILABLE"': 1}
     servers.wait_until(lambda: values(server, "nereid_model_versions") == states, "a load and a failed one")
     assert values(server, "nereid_model_ready") == {'model="good",version="1"': 1}
@@ -151,7 +151,7 @@ def test_failed_versions_are_named_up_to_a_hundred_and_counted_beyond(start_serv
     for i in range(103):
         models.write_model(repository, f"bad{i:03}", models.identity_config("FP32", [-1]).replace('"identity"', '"nobody"'))
     server = start_server(repository, args=["--exit-on-error=false"], wait=False)
-    servers.wait_until(server.is_live, "a server that is live")
+    servers.wait_until(server.has_metrics, "the metrics page")
     servers.wait_until(lambda: values(server, "nereid_model_versions")['state="UNAVAILABLE"'] == 103, "failed loads")
     named = values(server, "nereid_model_load_failed")
     assert len(named) == 100 and set(named.values()) == {1}

@@ -159,6 +159,14 @@ class Server:
     def is_live(self):
         return self._status("/v2/health/live") == 200
 
+    def has_metrics(self):
+        """Whether it serves its metrics, the last that a server begins with."""
+        try:
+            self.scrape()
+        except urllib.error.URLError:
+            return False
+        return True
+
     def connect(self, service, timeout=30):
         """A connected socket for `service`, http or grpc, over the server's transport."""
         return self.transport.connect(self, service, timeout)
