@@ -261,7 +261,7 @@ TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongInTheBacklog) {
   EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
 }
 
-TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongBecauseItsInstanceLeft) {
+TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongWhileItsInstanceLeaves) {
   Gate gate;
   Make(Direct(1), {}, [&](std::span<core::RequestPtr>) { gate.Enter(); });
   Send(uint64_t{1}, kStart | kEnd);
@@ -273,10 +273,11 @@ TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongBecauseItsInstance
       {.instance = std::make_unique<core::FakeInstance>("other", false, nothing), .claim = {}});
   ASSERT_TRUE(scheduler_->ChangeInstances(std::move(change)).ok());
   EXPECT_EQ(Ask(uint64_t{2}, kStart), "");
-  Send(uint64_t{1}, kStart, 1000);  // waits for the first sequence of this id
+  Send(uint64_t{1}, kStart, 1000);  // joins the backlog, since its instance is to leave
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(sink_.results().back(), "timeout of the corresponding sequence has been expired");
   gate.Leave();
   EXPECT_TRUE(sink_.WaitForGone(3));
-  EXPECT_EQ(sink_.results().back(), "timeout of the corresponding sequence has been expired");
 }
 
 TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
