@@ -185,7 +185,8 @@ Result<BoundSession> Model::SessionForInstance() {
   }
   NEREID_KIT_ASSIGN(Runtime* const runtime, OpenRuntime());
   const bool changes_state = runtime->MayChangeState(operations_);
-  // What runs change is the session's. The sequences of an instance change what is the instance's.
+  // A session keeps what its runs change, so sequences on different instances would change it for
+  // each other.
   const bool is_own =
       changes_state && backend::Find(config_.json(), "sequence_batching") != nullptr;
   const std::optional<int> share_count =

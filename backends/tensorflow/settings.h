@@ -27,7 +27,8 @@ struct Settings {
   std::string model_filename;     // the default one, or what default_model_filename says
   std::vector<std::string> tags;  // of the graph in a SavedModel; "serve" by default
   std::string signature;          // empty: the default one
-  // How many instances may share a session; nothing: any number, but one if sequences change it.
+  // How many instances may share a session; nothing: any number, or one where the runs of sequences
+  // change what a session keeps.
   std::optional<int> share_count;
   std::string init_ops_file;           // may be empty
   std::vector<std::string> libraries;  // with operations

@@ -330,7 +330,7 @@ TEST_F(SequenceTableTest, LosesNoSequenceAndNoSlot) {
       EXPECT_LE(used + table_->free_slot_count(), kInstances * slots);
       EXPECT_TRUE(table_->free_slot_count() == 0 || table_->backlog_count() == 0);
     };
-    // Those that wait for a slot; who has waited longest gets the first.
+    // The sequences that wait for a slot. The next slot goes to the one that has waited longest.
     std::vector<Sequence*> backlog;
     const auto check_order = [&] {
       for (const core::RequestPtr& request : refused) {

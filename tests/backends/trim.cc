@@ -16,7 +16,7 @@ extern "C" TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend*) 
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&arrived] {
       arrived.fetch_add(1);
-      // Spins, because whoever sleeps would come too late to be among the first.
+      // Spins: a thread that sleeps would come too late to be among the first.
       while (arrived.load() < kThreads) {
       }
       ::malloc_trim(0);

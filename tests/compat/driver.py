@@ -243,7 +243,7 @@ def run_all(cases, start, folder, run=Run):
 
 def bursts(scenario, outcome):
     """The ids of the answers, without the plug's, in lists of those that came together. The client calls back for these
-    in any order, whatever their order on the wire."""
+    in any order, whatever their order on the wire, which e2e/test_concurrency.py checks."""
     found, last = [], 0
     for send_id in outcome.order:
         if send_id.startswith("plug"):

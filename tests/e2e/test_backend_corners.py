@@ -130,12 +130,17 @@ def test_readiness_follows_the_backend(repository, server, client):
     assert client.is_model_ready("corners") and client.is_server_ready()
 
 
-def test_a_backend_with_messages_of_the_same_names_is_bound_to_its_own(require_server, tmp_path):
-    library = servers.build_folder() / "tests" / "backends" / "libtriton_messages.so"
+def write_model_of(repository, backend):
+    """A model of the name of one of the tests' backends, which is in its folder."""
+    library = servers.build_folder() / "tests" / "backends" / f"libtriton_{backend}.so"
     if not library.exists():
         pytest.skip("the tests' backend is not built")
-    models.write_model(tmp_path / "models", "messages", CORNERS.replace("corners", "messages"))
-    (tmp_path / "models" / "messages" / "libtriton_messages.so").symlink_to(library)
+    models.write_model(repository, backend, CORNERS.replace("corners", backend))
+    (repository / backend / library.name).symlink_to(library)
+
+
+def test_a_backend_with_messages_of_the_same_names_is_bound_to_its_own(require_server, tmp_path):
+    write_model_of(tmp_path / "models", "messages")
     with servers.running(tmp_path / "models", log_dir=tmp_path) as running:
         # It would have ended the server while loading, or failed.
         client = Client("grpc", running)
@@ -148,12 +153,8 @@ def test_a_backend_with_messages_of_the_same_names_is_bound_to_its_own(require_s
 
 
 def test_a_backend_that_opens_a_library_as_tbb_does_leaves_the_server_alive(require_server, tmp_path, monkeypatch):
-    library = servers.build_folder() / "tests" / "backends" / "libtriton_deepbind.so"
-    if not library.exists():
-        pytest.skip("the tests' backend is not built")
     monkeypatch.delenv("TBB_ENABLE_SANITIZERS", raising=False)
-    models.write_model(tmp_path / "models", "deepbind", CORNERS.replace("corners", "deepbind"))
-    (tmp_path / "models" / "deepbind" / "libtriton_deepbind.so").symlink_to(library)
+    write_model_of(tmp_path / "models", "deepbind")
     with servers.running(tmp_path / "models", log_dir=tmp_path) as running:
         client = Client("grpc", running)
         assert client.is_model_ready("deepbind") and client.is_server_ready()
@@ -161,11 +162,7 @@ def test_a_backend_that_opens_a_library_as_tbb_does_leaves_the_server_alive(requ
 
 
 def test_a_backend_that_trims_memory_with_many_threads_leaves_the_server_alive(require_server, tmp_path):
-    library = servers.build_folder() / "tests" / "backends" / "libtriton_trim.so"
-    if not library.exists():
-        pytest.skip("the tests' backend is not built")
-    models.write_model(tmp_path / "models", "trim", CORNERS.replace("corners", "trim"))
-    (tmp_path / "models" / "trim" / "libtriton_trim.so").symlink_to(library)
+    write_model_of(tmp_path / "models", "trim")
     # A process has only one first time, and where it is not safe, half of them survive it.
     for _ in range(10):
         with servers.running(tmp_path / "models", log_dir=tmp_path) as running:

@@ -15,7 +15,7 @@ import grpc
 import numpy as np
 import onnxruntime
 import pytest
-from harness import models, wire
+from harness import h2, models, wire
 from harness.clients import Client
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -259,3 +259,20 @@ def test_clients_that_leave_do_not_disturb_those_that_stay(server, oracle):
         return answers
 
     check(asyncio.run(run()), oracle)
+
+
+def test_responses_leave_in_the_order_of_their_requests_if_configured(start_server, empty_repository):
+    """D-14. By hand, because grpcio calls back in another order now and then."""
+    count = 200
+    config = models.identity_config("FP32", [-1], max_batch_size=1, extra="dynamic_batching { preserve_ordering: true }\n")
+    models.write_model(empty_repository, "m", config.replace("count: 1", "count: 4"))
+    server = start_server(empty_repository)
+    request = service_pb2.ModelInferRequest(model_name="m")
+    request.inputs.add(name="INPUT0", datatype="FP32", shape=[1, 1])
+    request.raw_input_contents.append(np.zeros(1, np.float32).tobytes())
+    connection = h2.Connection(server)
+    for _ in range(10):
+        first = connection.next_stream
+        connection.send_calls("ModelInfer", h2.message(request.SerializeToString()), count)
+        assert list(connection.await_ends(count)) == list(range(first, connection.next_stream, 2))
+    connection.close()

@@ -97,9 +97,11 @@ def test_every_example_is_compared():
 
 def test_models_of_all_platforms_come_and_go_at_once(require_server, tmp_path, images, expected):
     """In each round, two models of each platform are loaded, answer, and are unloaded at the same moment."""
-    copies = [(f"{name}_{copy}", name) for name in folders() for copy in range(2)]
-    for copy, name in copies:
-        shutil.copytree(folders()[name], tmp_path / "models" / copy)
+    copies = []
+    for name, folder in folders().items():
+        for copy in (f"{name}_0", f"{name}_1"):
+            shutil.copytree(folder, tmp_path / "models" / copy)
+            copies.append((copy, name))
     all_have_answered = threading.Barrier(len(copies), timeout=60 * servers.SLOWNESS)
 
     def come_and_go(running, copy, name):
