@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_cache/redis_client.h"
 
+#include <pthread.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 #include "cache_kit/entry.h"
 
@@ -12,9 +16,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int64_t kRetryNs = 1'000'000'000;
+constexpr milliseconds kSearchInterval{1000};
+// The longest wait of an attempt to reach Redis again, so that it can end when the server does.
+constexpr milliseconds kSearchPatience{1000};
 
-int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+// `patience`, where 0 is for ever, but not more than `most`.
+milliseconds AtMost(milliseconds patience, milliseconds most) {
+  return patience.count() == 0 ? most : std::min(patience, most);
+}
 
 timeval ToTimeval(milliseconds time) {
   return {.tv_sec = static_cast<time_t>(time.count() / 1000),
@@ -80,7 +89,7 @@ std::variant<std::unique_ptr<RedisClient>, std::string> RedisClient::Create(
     tls = std::move(made.tls);
   }
   std::unique_ptr<RedisClient> client(new RedisClient(std::move(settings), std::move(tls)));
-  auto connected = client->Connect();
+  auto connected = client->Connect(client->patience());
   if (const auto* failure = std::get_if<Failure>(&connected)) return failure->message;
   auto& connection = std::get<Connection>(connected);
   const Outcome pong = RunOnce(*connection, {"PING"});
@@ -92,19 +101,30 @@ std::variant<std::unique_ptr<RedisClient>, std::string> RedisClient::Create(
   return client;
 }
 
-std::variant<RedisClient::Connection, Failure> RedisClient::Connect() const {
+RedisClient::~RedisClient() {
+  std::thread searcher;
+  {
+    const backend::MutexLock lock(mutex_);
+    is_ending_ = true;
+    ending_.NotifyAll();
+    searcher = std::move(searcher_);
+  }
+  if (searcher.joinable()) searcher.join();
+}
+
+std::variant<RedisClient::Connection, Failure> RedisClient::Connect(Patience patience) const {
   const auto failed = [this](std::string_view why) {
     return Unreachable(backend::StrCat("failed to connect to Redis (", settings_.host, ":",
                                        settings_.port, "): ", why));
   };
-  Connection connection(settings_.connect_timeout.count() == 0
+  Connection connection(patience.connect.count() == 0
                             ? redisConnect(settings_.host.c_str(), settings_.port)
                             : redisConnectWithTimeout(settings_.host.c_str(), settings_.port,
-                                                      ToTimeval(settings_.connect_timeout)));
+                                                      ToTimeval(patience.connect)));
   if (connection == nullptr) return failed("out of memory");
   if (connection->err != 0) return failed(connection->errstr);
-  if (settings_.socket_timeout.count() > 0 &&
-      redisSetTimeout(connection.get(), ToTimeval(settings_.socket_timeout)) != REDIS_OK) {
+  if (patience.reply.count() > 0 &&
+      redisSetTimeout(connection.get(), ToTimeval(patience.reply)) != REDIS_OK) {
     return failed(connection->errstr);
   }
   // The connection is usable even if keep-alive cannot be enabled.
@@ -158,7 +178,7 @@ Outcome RedisClient::RunOn(Lease& lease, const std::vector<std::string_view>& co
     // worth trying. After a timeout it is not, because the next command would only wait again.
     if (!was_closed) return outcome;
   }
-  auto connected = Connect();
+  auto connected = Connect(patience());
   if (auto* failure = std::get_if<Failure>(&connected)) return std::move(*failure);
   lease.connection = std::move(std::get<Connection>(connected));
   Outcome outcome = RunOnce(*lease.connection, command);
@@ -167,35 +187,55 @@ Outcome RedisClient::RunOn(Lease& lease, const std::vector<std::string_view>& co
   return outcome;
 }
 
-bool RedisClient::MayTry() {
-  int64_t retry_at = retry_at_ns_.load();
-  if (retry_at == 0) return true;
-  const int64_t now = NowNs();
-  // The thread that advances the time makes the attempt.
-  return now >= retry_at && retry_at_ns_.compare_exchange_strong(retry_at, now + kRetryNs);
-}
-
-void RedisClient::NoteResult(const Outcome& outcome) {
-  const Failure* const failure = FailureOf(outcome);
-  if (failure != nullptr && failure->is_unreachable) {
-    if (retry_at_ns_.exchange(NowNs() + kRetryNs) != 0) return;
-    cache::Log(
-        TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
-        "response cache: Redis cannot be reached; requests run without the cache until it can: " +
-            failure->message);
-  } else if (retry_at_ns_.load() != 0 && retry_at_ns_.exchange(0) != 0) {
-    cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
-               "response cache: Redis can be reached again");
+void RedisClient::NoteLoss(const std::string& why) {
+  if (is_lost_.exchange(true)) return;
+  cache::Log(
+      TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+      "response cache: Redis cannot be reached; requests run without the cache until it can: " +
+          why);
+  const backend::MutexLock lock(mutex_);
+  if (is_ending_) return;
+  if (searcher_.joinable()) searcher_.join();  // it found Redis, which was the last thing it did
+  try {
+    searcher_ = std::thread([this] { Search(); });
+  } catch (const std::system_error&) {
+    is_lost_.store(false);  // the next command makes the attempt
   }
 }
 
+bool RedisClient::IsThere() const {
+  const auto connected = Connect({AtMost(settings_.connect_timeout, kSearchPatience),
+                                  AtMost(settings_.socket_timeout, kSearchPatience)});
+  if (const auto* failure = std::get_if<Failure>(&connected)) return !failure->is_unreachable;
+  const Outcome pong = RunOnce(*std::get<Connection>(connected), {"PING"});
+  const Failure* const failure = FailureOf(pong);
+  return failure == nullptr || !failure->is_unreachable;
+}
+
+void RedisClient::Search() {
+  pthread_setname_np(pthread_self(), "redis-search");
+  do {
+    const backend::MutexLock lock(mutex_);
+    const auto next = backend::CondVar::Clock::now() + kSearchInterval;
+    while (!is_ending_ && ending_.WaitUntil(mutex_, next)) continue;
+    if (is_ending_) return;
+  } while (!IsThere());
+  cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
+             "response cache: Redis can be reached again");
+  is_lost_.store(false);
+}
+
 Outcome RedisClient::Run(const std::vector<std::string_view>& command) {
-  if (!MayTry()) return Unreachable("Redis could not be reached a moment ago");
+  const auto lost = [] { return Unreachable("Redis could not be reached a moment ago"); };
+  if (is_lost_.load()) return lost();
   std::optional<Lease> lease = Lease::Take(*this);
   // If all connections are in use, Redis may still be reachable.
   if (!lease) return Unreachable("no connection to Redis was free in time");
+  // Those that waited for the connection must not all find out for themselves.
+  if (is_lost_.load()) return lost();
   Outcome outcome = RunOn(*lease, command);
-  NoteResult(outcome);
+  const Failure* const failure = FailureOf(outcome);
+  if (failure != nullptr && failure->is_unreachable) NoteLoss(failure->message);
   return outcome;
 }
 

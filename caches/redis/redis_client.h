@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends commands to Redis over a pool of connections. While Redis is unreachable, commands fail at
-// once except for one attempt per second, so that the server responds at its usual speed. The loss
-// and the return of Redis are logged, but not every command in between.
+// once, so that the server responds at its usual speed, and a thread tries to reach Redis once a
+// second. The loss and the return of Redis are logged, but not every command in between.
 #pragma once
 
 #include <hiredis.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -39,6 +41,7 @@ class RedisClient {
  public:
   // Connects once to validate the settings; otherwise returns the reason.
   static std::variant<std::unique_ptr<RedisClient>, std::string> Create(RedisSettings settings);
+  ~RedisClient();
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
@@ -56,20 +59,33 @@ class RedisClient {
   RedisClient(RedisSettings settings, std::unique_ptr<Tls> tls)
       : settings_(std::move(settings)), tls_(std::move(tls)) {}
 
-  std::variant<Connection, Failure> Connect() const;
+  // How long to wait for a connection to be made, and then for each reply; 0: for ever.
+  struct Patience {
+    std::chrono::milliseconds connect;
+    std::chrono::milliseconds reply;
+  };
+  Patience patience() const { return {settings_.connect_timeout, settings_.socket_timeout}; }
+
+  std::variant<Connection, Failure> Connect(Patience patience) const;
   Outcome RunOn(Lease& lease, const std::vector<std::string_view>& command);
   static Outcome RunOnce(redisContext& connection, const std::vector<std::string_view>& command);
-  // Whether a command may be attempted now.
-  bool MayTry();
-  void NoteResult(const Outcome& outcome);
+  // Called when Redis did not reply; starts the search for it, unless that is under way.
+  void NoteLoss(const std::string& why);
+  // Tries to reach Redis until it can be reached or this is destroyed.
+  void Search();
+  // Whether Redis replies to a new connection, be it with an error.
+  bool IsThere() const;
 
   const RedisSettings settings_;
   const std::unique_ptr<Tls> tls_;       // null: plain TCP
-  std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is assumed to be reachable
+  std::atomic<bool> is_lost_{false};
   backend::Mutex mutex_;
   backend::CondVar returned_;
   std::vector<Connection> idle_ NEREID_KIT_GUARDED_BY(mutex_);
   size_t leased_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
+  backend::CondVar ending_;
+  bool is_ending_ NEREID_KIT_GUARDED_BY(mutex_) = false;
+  std::thread searcher_ NEREID_KIT_GUARDED_BY(mutex_);  // one that found Redis stays to be joined
 };
 
 }  // namespace nereid::redis_cache

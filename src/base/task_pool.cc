@@ -6,8 +6,9 @@
 
 namespace nereid::base {
 
-TaskPool::TaskPool(std::string name, size_t max_threads)
+TaskPool::TaskPool(std::string name, size_t max_threads, nanoseconds idle_time)
     : name_(std::move(name)),
+      idle_time_(idle_time),
       threads_(std::max<size_t>(max_threads, 1)),
       is_working_(std::max<size_t>(max_threads, 1), false) {}
 
@@ -17,6 +18,8 @@ TaskPool::~TaskPool() {
     Thread thread;
     {
       MutexLock lock(mutex_);
+      is_ending_ = true;
+      posted_.NotifyAll();
       const auto running = std::ranges::find_if(threads_, &Thread::joinable);
       if (running == threads_.end()) return;
       thread = std::move(*running);
@@ -29,7 +32,8 @@ void TaskPool::Post(UniqueFunction<void()> task) {
   MutexLock lock(mutex_);
   tasks_.push_back(std::move(task));
   ++unfinished_;
-  if (starting_ >= tasks_.size()) return;
+  if (resting_ > 0) posted_.NotifyOne();
+  if (starting_ + resting_ >= tasks_.size()) return;
   const auto free = std::ranges::find(is_working_, false);
   if (free == is_working_.end()) return;
   const auto slot = static_cast<size_t>(free - is_working_.begin());
@@ -40,23 +44,33 @@ void TaskPool::Post(UniqueFunction<void()> task) {
   threads_[slot] = Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
 }
 
-void TaskPool::Work(size_t slot) {
-  bool is_first = true;
-  while (true) {
-    UniqueFunction<void()> task;
-    {
-      MutexLock lock(mutex_);
-      if (std::exchange(is_first, false)) --starting_;
-      if (tasks_.empty()) {
-        is_working_[slot] = false;
-        return;
-      }
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
+UniqueFunction<void()> TaskPool::Take(size_t slot) {
+  const TimePoint deadline = std::chrono::steady_clock::now() + idle_time_;
+  while (tasks_.empty()) {
+    bool is_in_time = idle_time_ > nanoseconds(0) && !is_ending_;
+    if (is_in_time) {
+      ++resting_;
+      is_in_time = posted_.WaitUntil(mutex_, deadline);
+      --resting_;
     }
+    if (!is_in_time && tasks_.empty()) {
+      is_working_[slot] = false;
+      return {};
+    }
+  }
+  UniqueFunction<void()> task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+void TaskPool::Work(size_t slot) {
+  MutexLock lock(mutex_);
+  --starting_;
+  while (UniqueFunction<void()> task = Take(slot)) {
+    mutex_.Unlock();
     task();
     task = {};
-    MutexLock lock(mutex_);
+    mutex_.Lock();
     if (--unfinished_ == 0) idle_.NotifyAll();
   }
 }

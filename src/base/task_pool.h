@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads for slow work: loading and unloading models, parsing large messages. Threads start
-// when there is work and end when there is none.
+// A few threads for slow work: loading and unloading models, parsing large messages, waiting for a
+// response cache. Threads start when there is work and end when there is none.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace nereid::base {
 // Thread-safe.
 class TaskPool {
  public:
-  // Threads are called `name` and a number. `max_threads` is at least one.
-  TaskPool(std::string name, size_t max_threads);
+  // Threads are called `name` and a number. `max_threads` is at least one. A thread without work
+  // ends after `idle_time`: work that comes often should not start a thread each time.
+  TaskPool(std::string name, size_t max_threads, nanoseconds idle_time = nanoseconds(0));
   // Finishes every posted task. Meanwhile only the tasks themselves may post.
   ~TaskPool();
 
@@ -29,8 +30,11 @@ class TaskPool {
 
  private:
   void Work(size_t slot);
+  // Waits until there is a task, and returns it; returns nothing if the thread should end.
+  UniqueFunction<void()> Take(size_t slot) NEREID_REQUIRES(mutex_);
 
   const std::string name_;
+  const nanoseconds idle_time_;
   Mutex mutex_;
   std::deque<UniqueFunction<void()>> tasks_ NEREID_GUARDED_BY(mutex_);
   std::vector<Thread> threads_
@@ -39,7 +43,10 @@ class TaskPool {
       NEREID_GUARDED_BY(mutex_);  // by slot: whether its thread still runs
   size_t unfinished_ NEREID_GUARDED_BY(mutex_) = 0;
   CondVar idle_;
+  CondVar posted_;
   size_t starting_ NEREID_GUARDED_BY(mutex_) = 0;  // threads that have not taken a task yet
+  size_t resting_ NEREID_GUARDED_BY(mutex_) = 0;   // threads that wait for a task
+  bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace nereid::base

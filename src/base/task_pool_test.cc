@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
+#include <set>
+#include <thread>
 
 namespace nereid::base {
 namespace {
@@ -39,6 +42,25 @@ TEST(TaskPool, FinishesTasksThatItsTasksPosted) {
     }
   }
   EXPECT_EQ(ran, 200);
+}
+
+TEST(TaskPool, AThreadThatRestsRunsTheNextTask) {
+  TaskPool pool("test", 4, std::chrono::hours(1));
+  std::set<std::thread::id> threads;
+  for (int round = 0; round < 200; ++round) {
+    pool.Post([&] { threads.insert(std::this_thread::get_id()); });
+    EXPECT_TRUE(pool.WaitUntilIdle(base::TimePoint::max()));
+  }
+  EXPECT_EQ(threads.size(), 1u);
+}
+
+TEST(TaskPool, RunsTasksConcurrentlyThoughSomeThreadsRest) {
+  TaskPool pool("test", 4, std::chrono::hours(1));
+  for (int round = 0; round < 100; ++round) {
+    std::latch all(4);
+    for (int i = 0; i < 4; ++i) pool.Post([&] { all.arrive_and_wait(); });
+    EXPECT_TRUE(pool.WaitUntilIdle(base::TimePoint::max()));
+  }
 }
 
 }  // namespace

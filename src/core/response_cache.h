@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/task_pool.h"
 
 namespace nereid::core {
 
@@ -29,8 +30,7 @@ struct CacheSecret {
   std::array<unsigned char, 32> digest_key{};
 };
 
-// A cache. Thread-safe. Calls block as long as the library does (at worst for a network round
-// trip).
+// A cache. Thread-safe.
 class ResponseCache {
  public:
   virtual ~ResponseCache() = default;
@@ -43,6 +43,10 @@ class ResponseCache {
   // ALREADY_EXISTS, without a change, if the key is in use.
   virtual base::Status Insert(const CacheKey& key, const Response& response) = 0;
 
+  // Returns the threads that call Lookup and Insert, because both may wait for another process or
+  // machine, perhaps as long as that one hangs. Null if they wait for nothing but the CPU, so that
+  // any thread may call them. Constant, and valid as long as the cache.
+  virtual base::TaskPool* threads() { return nullptr; }
   // Returns the secret to make keys with. Null if keys may leave this process and therefore must be
   // the same in every process. Constant, and valid as long as the cache.
   virtual const CacheSecret* secret() const { return nullptr; }

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/caching_scheduler.h"
 
+#include <utility>
+
 namespace nereid::schedule {
 
 void CachingScheduler::Enqueue(core::RequestPtr request) {
   // Once stopped, the scheduler behind this one refuses the request.
-  if (!is_stopping_.load() && !request->is_cancelled()) {
+  if (is_stopping_.load() || request->is_cancelled()) {
+    return scheduler_->Enqueue(std::move(request));
+  }
+  base::TaskPool* const threads = caching_->threads();
+  if (threads == nullptr) {
     if (keeps_order_) order_.Join(*request);
+    return FindOrSchedule(std::move(request));
+  }
+  if (!BeginLookup()) return scheduler_->Enqueue(std::move(request));
+  if (keeps_order_) order_.Join(*request);
+  request->round = nullptr;  // its reactor does not wait for the look-up
+  // The pin keeps this until the end of the task, which may be later than the request's.
+  threads->Post([this, pin = request->model.Duplicate(), request = std::move(request)]() mutable {
+    FindOrSchedule(std::move(request));
+    EndLookup();
+  });
+}
+
+void CachingScheduler::FindOrSchedule(core::RequestPtr request) {
+  if (!request->is_cancelled()) {
     if (core::ResponsePtr known = caching_->Find(*request)) {
       return core::Complete(std::move(request), std::move(known));
     }
@@ -14,8 +34,26 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
   scheduler_->Enqueue(std::move(request));
 }
 
+bool CachingScheduler::BeginLookup() {
+  const base::MutexLock lock(mutex_);
+  if (is_stopping_.load()) return false;
+  ++lookups_;
+  return true;
+}
+
+void CachingScheduler::EndLookup() {
+  const base::MutexLock lock(mutex_);
+  if (--lookups_ == 0) looked_up_.NotifyAll();
+}
+
 bool CachingScheduler::Stop(base::TimePoint deadline) {
-  is_stopping_.store(true);
+  {
+    base::MutexLock lock(mutex_);
+    is_stopping_.store(true);
+    while (lookups_ > 0) {
+      if (!looked_up_.WaitUntil(mutex_, deadline) && lookups_ > 0) return false;
+    }
+  }
   return scheduler_->Stop(deadline);
 }
 

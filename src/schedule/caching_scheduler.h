@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the response cache in front of another scheduler: known requests are completed at once and
-// never reach it.
+// never reach it. A cache that may wait is asked on threads of its own, never on the thread that
+// brings the request: a reactor would hold up everything else.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
+#include "base/mutex.h"
 #include "core/scheduler.h"
 #include "schedule/ordered_responses.h"
 #include "schedule/response_caching.h"
@@ -36,9 +38,18 @@ class CachingScheduler final : public core::Scheduler {
   bool Stop(base::TimePoint deadline) override;
 
  private:
+  // Completes the request from the cache or passes it on.
+  void FindOrSchedule(core::RequestPtr request);
+  // Counts a look-up on the cache's threads; returns false if this is stopped.
+  bool BeginLookup();
+  void EndLookup();
+
   const std::unique_ptr<ResponseCaching> caching_;
   const bool keeps_order_;
   std::atomic<bool> is_stopping_{false};
+  base::Mutex mutex_;
+  base::CondVar looked_up_;
+  size_t lookups_ NEREID_GUARDED_BY(mutex_) = 0;  // on the cache's threads
   OrderedResponses order_;
   const std::unique_ptr<core::Scheduler>
       scheduler_;  // destroyed first: its requests may be in line

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/task_pool.h"
 #include "core/response.h"
 #include "core/testing/fakes.h"
 
@@ -14,10 +17,20 @@ namespace {
 // Remembers one key: the first one that is inserted.
 class OneEntryCache final : public core::ResponseCache {
  public:
+  // From now on calls are made on threads of this, and wait while `gate` is locked.
+  void Hang(base::Mutex& gate) {
+    gate_ = &gate;
+    threads_.emplace("cache", 4);
+  }
+  bool WaitForThreads() { return threads_->WaitUntilIdle(base::TimePoint::max()); }
+
+  base::TaskPool* threads() override { return threads_ ? &*threads_ : nullptr; }
   base::Status Lookup(const core::CacheKey& key, core::Response&) override {
+    PassGate();
     return has_ && key.text == key_.text ? base::OkStatus() : base::NotFoundError("not there");
   }
   base::Status Insert(const core::CacheKey& key, const core::Response&) override {
+    PassGate();
     if (has_) return base::UnavailableError("full");
     has_ = true;
     key_ = key;
@@ -25,8 +38,14 @@ class OneEntryCache final : public core::ResponseCache {
   }
 
  private:
+  void PassGate() {
+    if (gate_ != nullptr) const base::MutexLock lock(*gate_);
+  }
+
   bool has_ = false;
   core::CacheKey key_;
+  base::Mutex* gate_ = nullptr;
+  std::optional<base::TaskPool> threads_;
 };
 
 // Keeps requests until the test completes them.
@@ -117,6 +136,64 @@ TEST_F(CachingSchedulerTest, OnceStoppedEverythingGoesToTheScheduler) {
   EXPECT_TRUE(scheduler->Stop(std::chrono::steady_clock::now()));
   scheduler->Enqueue(MakeRequest(1));
   EXPECT_EQ(waiting_.size(), 1u);
+  waiting_.clear();
+}
+
+TEST_F(CachingSchedulerTest, NobodyWaitsWhileTheCacheHangs) {
+  base::Mutex gate;
+  cache_.Hang(gate);
+  const auto scheduler = MakeScheduler(false);
+  {
+    const base::MutexLock lock(gate);
+    scheduler->Enqueue(MakeRequest(1));
+    EXPECT_TRUE(waiting_.empty());
+  }
+  EXPECT_TRUE(cache_.WaitForThreads());
+  ASSERT_EQ(waiting_.size(), 1u);
+  {
+    const base::MutexLock lock(gate);
+    CompleteOne();
+    EXPECT_EQ(sink_.final_count(), 0u);
+  }
+  EXPECT_TRUE(cache_.WaitForThreads());
+  EXPECT_EQ(sink_.final_count(), 1u);
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_TRUE(cache_.WaitForThreads());
+  EXPECT_TRUE(waiting_.empty());
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", ""}));
+}
+
+TEST_F(CachingSchedulerTest, TheOrderOfArrivalCountsNotThatOfLookups) {
+  base::Mutex gate;
+  cache_.Hang(gate);
+  const auto scheduler = MakeScheduler(true);
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_TRUE(cache_.WaitForThreads());
+  CompleteOne();
+  EXPECT_TRUE(cache_.WaitForThreads());
+  scheduler->Enqueue(MakeRequest(2));
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_TRUE(cache_.WaitForThreads());
+  EXPECT_EQ(sink_.final_count(), 1u);
+  CompleteOne(base::InternalError("slow"));
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", "slow", ""}));
+}
+
+TEST_F(CachingSchedulerTest, StopWaitsForLookups) {
+  base::Mutex gate;
+  cache_.Hang(gate);
+  const auto scheduler = MakeScheduler(false);
+  {
+    const base::MutexLock lock(gate);
+    scheduler->Enqueue(MakeRequest(1));
+    EXPECT_FALSE(scheduler->Stop(std::chrono::steady_clock::now()));
+    // Later ones are not looked up.
+    scheduler->Enqueue(MakeRequest(2));
+    EXPECT_EQ(waiting_.size(), 1u);
+  }
+  EXPECT_TRUE(scheduler->Stop(base::TimePoint::max()));
+  EXPECT_EQ(waiting_.size(), 2u);
   waiting_.clear();
 }
 

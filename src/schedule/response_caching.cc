@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -48,11 +49,16 @@ class InsertingSink final : public core::ForwardingSink {
 
   void Send(core::ResponsePtr response, bool is_final) override {
     // Only a complete response: one of several would be wrong for the next request.
-    if (is_final && !has_sent_ && response != nullptr && response->error().ok() && IsOfItsEpoch()) {
-      Insert(*response);
-    }
-    has_sent_ = true;
-    next().Send(std::move(response), is_final);
+    const bool is_only = !std::exchange(has_sent_, true) && is_final;
+    const bool is_kept =
+        is_only && response != nullptr && response->error().ok() && IsOfItsEpoch();
+    if (!is_kept) return next().Send(std::move(response), is_final);
+    base::TaskPool* const threads = cache_->threads();
+    if (threads == nullptr) return InsertAndSend(std::move(response));
+    // The instance may go on with its next batch meanwhile.
+    threads->Post([this, response = std::move(response)]() mutable {
+      InsertAndSend(std::move(response));
+    });
   }
 
   // For ObjectPool.
@@ -66,6 +72,12 @@ class InsertingSink final : public core::ForwardingSink {
 
   // What began in one epoch and ended in another may be made of both.
   bool IsOfItsEpoch() const { return !epoch_ || *epoch_ == cache_->epoch(); }
+
+  // In this order, so that a client that has its response gets the next one from the cache.
+  void InsertAndSend(core::ResponsePtr response) {
+    Insert(*response);
+    next().Send(std::move(response), true);
+  }
 
   void Insert(const core::Response& response) {
     const uint64_t start_ns = base::NowNs();

@@ -19,6 +19,9 @@ class ResponseCaching {
   static std::unique_ptr<ResponseCaching> ForModel(const core::Model& model,
                                                    core::ResponseCache* cache);
 
+  // Returns the threads on which Find is to be called; null if any thread may call it, because it
+  // does not wait.
+  base::TaskPool* threads() const { return cache_.threads(); }
   // Returns the cached response to the normalised `request`, and counts the hit. Otherwise returns
   // null; the request's response is then inserted, and the miss counted, when it is sent, if it is
   // the only one and a success.

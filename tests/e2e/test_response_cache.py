@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The response cache: what is answered from it, what never is, and what happens when it is in trouble."""
 
+import concurrent.futures
 import json
 import os
 import queue
@@ -255,12 +256,15 @@ def test_a_failed_request_is_asked_again(local):
     assert Asker(local).counts() == (0, 0)
 
 
-def test_answers_from_the_cache_take_their_turn_where_order_is_kept(local):
+@pytest.mark.parametrize("kind", ["local", pytest.param("redis", marks=pytest.mark.newer)])
+def test_answers_from_the_cache_take_their_turn_where_order_is_kept(kind, start_server, repository, request):
     """C-5"""
-    asker = Asker(local)
+    caching = cache_args("local,size=1048576") if kind == "local" else request.getfixturevalue("redis").args()
+    server = start_server(repository, args=caching)
+    asker = Asker(server)
     asker.ask([[1.0]], model="ordered")
     answers = queue.Queue()
-    with tritonclient.grpc.InferenceServerClient(local.grpc) as client:
+    with tritonclient.grpc.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: answers.put(error or result))
         for number, value in enumerate((2, 1, 3, 1)):  # slow, known, slow, known
             tensor = asker.client.input("INPUT0", np.full((1, 1), value, np.float32), "FP32")
@@ -563,6 +567,47 @@ def test_a_redis_that_hangs_holds_up_few_requests(start_server, repository, redi
     # One try a second of 300 ms each; every request by itself would take a minute.
     assert time.monotonic() - start < 20 * servers.SLOWNESS
     redis.process.send_signal(signal.SIGCONT)
+
+
+def hang(redis):
+    """Redis says nothing at all until the returned function is called."""
+    redis.process.send_signal(signal.SIGSTOP)
+    return lambda: redis.process.send_signal(signal.SIGCONT)
+
+
+def hang_with_writes(redis):
+    redis.cli("CLIENT", "PAUSE", "3600000", "WRITE")
+    return lambda: redis.cli("CLIENT", "UNPAUSE")
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+@pytest.mark.parametrize("begin", [hang, hang_with_writes], ids=["everything", "writes"])
+def test_while_redis_hangs_only_requests_that_need_it_wait(start_server, repository, redis, begin, kind):
+    """C-7"""
+    server = start_server(repository, args=redis.args("socket_timeout=0", "pool_size=4"))
+    # The models are known to be fast, so that they would run on the thread that receives the requests.
+    others = [Asker(server, kind) for _ in range(4)]
+    for value in range(50):
+        others[0].ask([[value]], model="plain")
+        others[0].ask([[value]])
+    end = begin(redis)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        try:
+            waiting = [pool.submit(Asker(server, kind).ask, [[100.0 + i]]) for i in range(8)]
+            in_flight = ("nereid_model_requests_in_flight", "id")
+            servers.wait_until(lambda: server.scrape()[in_flight] == 8, "requests that wait for Redis")
+            for value in range(20):
+                for asker in others:
+                    asker.ask([[value]], model="plain")
+                    assert asker.client.is_server_ready()
+            assert not any(request.done() for request in waiting)
+        finally:
+            end()
+        for request in waiting:
+            request.result()
+    others[0].ask([[100.0]])
+    assert others[0].counts() == (1, 58)
 
 
 @pytest.mark.newer

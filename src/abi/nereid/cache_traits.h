@@ -17,7 +17,9 @@ extern "C" {
 typedef enum NEREIDCACHE_trait_enum {
   // Keys and entries stay in the memory of this process, and an entry comes back unchanged. The
   // server may then use keys that are valid in this process only, which takes a fraction of the
-  // time, and need not check whether entries were damaged on the way.
+  // time, and need not check whether entries were damaged on the way. It looks up and inserts on
+  // the threads that receive requests and execute models. For any other cache it has threads of
+  // its own, because such a cache may wait for another process.
   NEREIDCACHE_TRAIT_IN_PROCESS = 1
 } NEREIDCACHE_Trait;
 

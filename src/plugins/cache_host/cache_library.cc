@@ -20,6 +20,10 @@ using abi_objects::CallPlugin;
 
 namespace {
 
+// As many calls may wait at a time: enough for 16,000 look-ups a second if each takes 1 ms.
+constexpr size_t kMaxThreads = 16;
+constexpr std::chrono::seconds kIdleTime{10};
+
 base::Result<std::string> FindLibrary(const CacheLibraryOptions& options) {
   if (options.directory.empty()) {
     return base::InvalidArgumentError("cache directory can not be empty");
@@ -47,7 +51,7 @@ base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptio
                           base::SharedLibrary::Open(path));
   std::unique_ptr<CacheLibrary> library(new CacheLibrary(options.name, std::move(file)));
   NEREID_RETURN_IF_ERROR(library->FindEntryPoints());
-  library->MakeSecret();
+  library->ReadTraits();
   TRITONCACHE_Cache* cache = nullptr;
   const std::string config =
       options.json.empty() ? abi_objects::ObjectJson(options.settings) : options.json;
@@ -58,6 +62,7 @@ base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptio
 }
 
 CacheLibrary::~CacheLibrary() {
+  threads_.reset();  // they call the library
   if (cache_ == nullptr) return;
   const base::Status status = CallPlugin(entry_points_.finalize, cache_);
   if (!status.ok()) NEREID_LOG(kError, "failed finalizing cache: {}", status.ToString());
@@ -77,9 +82,12 @@ base::Status CacheLibrary::FindEntryPoints() {
   return find(entry_points_.insert, "TRITONCACHE_CacheInsert");
 }
 
-void CacheLibrary::MakeSecret() {
-  if (entry_points_.traits == nullptr) return;
-  if (!(entry_points_.traits() & NEREIDCACHE_TRAIT_IN_PROCESS)) return;
+void CacheLibrary::ReadTraits() {
+  const uint32_t traits = entry_points_.traits == nullptr ? 0 : entry_points_.traits();
+  if (!(traits & NEREIDCACHE_TRAIT_IN_PROCESS)) {
+    threads_.emplace("cache", kMaxThreads, kIdleTime);
+    return;
+  }
   core::CacheSecret secret;
   // Without good random numbers, keys are made as for caches that are shared.
   if (getentropy(secret.hash_key.data(), secret.hash_key.size()) != 0) return;

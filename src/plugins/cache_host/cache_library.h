@@ -35,6 +35,7 @@ class CacheLibrary final : public core::ResponseCache {
 
   base::Status Lookup(const core::CacheKey& key, core::Response& response) override;
   base::Status Insert(const core::CacheKey& key, const core::Response& response) override;
+  base::TaskPool* threads() override { return threads_ ? &*threads_ : nullptr; }
   const core::CacheSecret* secret() const override { return secret_ ? &*secret_ : nullptr; }
 
  private:
@@ -57,8 +58,8 @@ class CacheLibrary final : public core::ResponseCache {
       : name_(std::move(name)), library_(std::move(library)) {}
 
   base::Status FindEntryPoints();
-  // Sets secret_ for a cache whose keys never leave the process.
-  void MakeSecret();
+  // Sets threads_, or secret_ for a cache whose keys never leave the process.
+  void ReadTraits();
   // How entries are validated.
   Integrity integrity() const { return secret_ ? Integrity::kTrusted : Integrity::kChecksum; }
 
@@ -66,6 +67,7 @@ class CacheLibrary final : public core::ResponseCache {
   const std::unique_ptr<base::SharedLibrary> library_;
   EntryPoints entry_points_;                 // constant once loaded
   std::optional<core::CacheSecret> secret_;  // constant once loaded
+  std::optional<base::TaskPool> threads_;    // constant once loaded
   TRITONCACHE_Cache* cache_ = nullptr;       // constant once loaded
 };
 
