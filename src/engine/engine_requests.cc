@@ -31,9 +31,9 @@ void Engine::Submit(core::RequestPtr request) {
 }
 
 base::Status Engine::AdmitCaller(core::Request& request) {
-  const uint64_t now_ns = base::NowNs();
-  base::Status status = quotas_.Admit(request, now_ns);
+  base::Status status = quotas_.Admit(request, base::CoarseNowNs());
   if (!status.ok()) {
+    const uint64_t now_ns = base::NowNs();
     core::ModelStatistics& statistics = request.model->statistics();
     statistics.RecordRefusal(core::Refusal::kRate);
     statistics.RecordFailure(

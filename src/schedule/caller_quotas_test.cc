@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
 #include "core/testing/fakes.h"
 
 namespace nereid::schedule {
@@ -144,6 +149,57 @@ TEST_F(CallerQuotasTest, ForgetCallersWhoUseNothing) {
     ASSERT_TRUE(Admit(caller, kStart + static_cast<uint64_t>(i) * 10 * kSecond).ok());
   }
   EXPECT_TRUE(first.expired());
+}
+
+TEST_F(CallerQuotasTest, TwoServersDoNotShareLimits) {
+  CallerQuotas others;
+  const auto one = MakeCaller("one", {.in_flight = 1});
+  const core::RequestPtr first = Request(one);
+  const core::RequestPtr second = Request(one);
+  EXPECT_TRUE(quotas_.Admit(*first, kStart).ok());
+  EXPECT_TRUE(others.Admit(*second, kStart).ok());
+  EXPECT_FALSE(Admit(one).ok());
+  EXPECT_FALSE(others.Admit(*Request(one), kStart).ok());
+}
+
+TEST_F(CallerQuotasTest, NeverMoreAtATimeThanTheLimitWhileCallersComeAndGo) {
+  constexpr int kMost = 2;
+  constexpr int kThreads = 4;
+  std::vector<core::CallerRef> callers;
+  for (int i = 0; i < 3; ++i) callers.push_back(MakeCaller("one", {.in_flight = kMost}));
+  std::vector<std::atomic<int>> in_flight(callers.size());
+  std::atomic<int> admitted{0};
+  std::atomic<bool> was_exceeded{false};
+  const auto work = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    for (int round = 0; round < 3000; ++round) {
+      const size_t at = random() % callers.size();
+      core::RequestPtr request = Request(callers[at]);
+      if (quotas_.Admit(*request, kStart).ok()) {
+        ++admitted;
+        if (++in_flight[at] > kMost) was_exceeded = true;
+        if (random() % 2 == 0) std::this_thread::yield();
+        --in_flight[at];
+      }
+      request.reset();
+      // Others make the table long, so that callers without requests are forgotten.
+      static_cast<void>(Admit(MakeCaller("other", {.in_flight = 1})));
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < kThreads; ++i) threads.emplace_back(work, i + 1);
+  }
+  EXPECT_FALSE(was_exceeded);
+  EXPECT_GT(admitted, 0);
+  for (const core::CallerRef& caller : callers) {
+    std::vector<core::RequestPtr> requests;
+    for (int i = 0; i < kMost; ++i) {
+      requests.push_back(Request(caller));
+      EXPECT_TRUE(quotas_.Admit(*requests.back(), kStart).ok());
+    }
+    EXPECT_FALSE(Admit(caller).ok());
+  }
 }
 
 }  // namespace
