@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of the process: command line, log, signals, exit code.
+#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -32,12 +33,26 @@ constexpr std::chrono::seconds kTrimTime{2};
 // The extra time after a stop's deadline for work that does not observe it.
 constexpr std::chrono::seconds kPatience{2};
 
+// Prints a line to standard error, unless nobody reads it: printing would never end.
+void PrintError(std::string_view line) {
+  constexpr int kPatienceMs = 1000;
+  pollfd error{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&error, 1, kPatienceMs) == 1) fmt::print(stderr, "{}\n", line);
+}
+
+// Returns `code`. If nobody reads the log, ends the process with it instead, because the C library
+// would wait for the reader at a usual exit.
+int ExitCode(int code) {
+  if (!base::FlushLog()) std::quick_exit(code);
+  return code;
+}
+
 // Some of Triton's texts, which scripts search for, already begin with "Error: ".
 int Fail(std::string_view text) {
   base::FlushLog();
   while (text.ends_with('\n')) text.remove_suffix(1);
-  fmt::print(stderr, "{}{}\n", text.starts_with("Error: ") ? "" : "error: ", text);
-  return 1;
+  PrintError(fmt::format("{}{}", text.starts_with("Error: ") ? "" : "error: ", text));
+  return ExitCode(1);
 }
 
 // Ends the process without running destructors, because threads still use its objects. Only
@@ -49,14 +64,12 @@ int Fail(std::string_view text) {
 }
 
 // A last resort: the process ends soon after `deadline` even if the stop hangs in something without
-// a deadline, such as a backend that does not return or a terminal that does not read the log.
+// a deadline, such as a backend that does not return.
 void EndSoonAfter(base::TimePoint deadline) {
   // Both are leaked, because the process may end while the callback runs.
   static auto* const timers = new base::Timers;
   static auto* const alarm = new base::Timer(*timers, [] {
-    constexpr std::string_view kText =
-        "error: the server was not taken apart within --exit-timeout-secs and ends at once\n";
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+    PrintError("error: the server was not taken apart within --exit-timeout-secs and ends at once");
     std::quick_exit(1);
   });
   const auto at = (deadline + kPatience).time_since_epoch();
@@ -69,7 +82,7 @@ std::optional<std::string> StopServer(Server& server, std::optional<std::string>
   EndSoonAfter(std::chrono::steady_clock::now() + server.exit_timeout());
   const Server::Ending ending = server.Stop();
   if (!ending.unfinished.empty()) {
-    if (error) fmt::print(stderr, "error: {}\n", *error);
+    if (error) PrintError("error: " + *error);
     EndAtOnce(
         fmt::format("the server did not stop within --exit-timeout-secs={}, and ends at once: {}",
                     server.exit_timeout().count(), fmt::join(ending.unfinished, "; ")));
@@ -221,8 +234,7 @@ int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
 
   const std::optional<std::string> error = Serve(*std::move(options), hooks, signals, manager);
   if (error) return Fail(*error);
-  base::FlushLog();
-  return 0;
+  return ExitCode(0);
 }
 
 }  // namespace nereid::app

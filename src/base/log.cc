@@ -8,13 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <future>
+#include <memory>
 #include <utility>
 
 #include <fmt/ranges.h>
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -34,9 +37,94 @@ namespace {
 
 // A message longer than this is cut: one client must not be able to fill a disk with one line.
 constexpr size_t kMaxMessageBytes = 16 * 1024;
-// Each queued line takes 400 bytes of memory from the start, used or not. A thread that logs faster
-// than the writer can write waits.
+// Each queued line takes 400 bytes of memory from the start, used or not.
 constexpr size_t kQueuedLines = 512;
+// How long a thread that finds the queue full waits for the writer. After that its message is lost,
+// and nobody waits until half of the queue has been written.
+constexpr std::chrono::milliseconds kQueuePatience{100};
+constexpr std::chrono::seconds kFlushPatience{1};
+
+// How far the writer of the log has come, and how many lines wait for it. Thread-safe.
+class LogProgress {
+ public:
+  // Calls `post` for a line that goes to the queue, at once or when there is room, with the number
+  // of lines that were lost before it. Calls nothing if this line is lost, too.
+  void Post(const std::function<void(uint64_t lost)>& post) {
+    MutexLock lock(mutex_);
+    if (is_behind_ && queued_ <= kQueuedLines / 2) is_behind_ = false;
+    const TimePoint deadline = std::chrono::steady_clock::now() + kQueuePatience;
+    while (!is_behind_ && queued_ >= kQueuedLines) {
+      is_behind_ = !changed_.WaitUntil(mutex_, deadline) && queued_ >= kQueuedLines;
+    }
+    if (queued_ >= kQueuedLines) {
+      ++lost_;
+      return;
+    }
+    ++queued_;
+    if (lost_ > 0) ++queued_;  // the line about them
+    post(std::exchange(lost_, 0));
+  }
+  // Calls `post` for the line about lost ones, if there are any, with their number.
+  void PostLost(const std::function<void(uint64_t lost)>& post) {
+    MutexLock lock(mutex_);
+    if (lost_ == 0 || queued_ >= kQueuedLines) return;
+    ++queued_;
+    post(std::exchange(lost_, 0));
+  }
+  void NoteWritten() {
+    MutexLock lock(mutex_);
+    --queued_;
+    ++written_;
+    changed_.NotifyAll();
+  }
+  // Waits until nothing is queued; returns false if nothing is written for kFlushPatience.
+  bool WaitUntilWritten() {
+    MutexLock lock(mutex_);
+    while (queued_ > 0) {
+      const uint64_t before = written_;
+      const TimePoint deadline = std::chrono::steady_clock::now() + kFlushPatience;
+      while (written_ == before) {
+        if (!changed_.WaitUntil(mutex_, deadline) && written_ == before) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  size_t queued_ NEREID_GUARDED_BY(mutex_) = 0;
+  uint64_t written_ NEREID_GUARDED_BY(mutex_) = 0;
+  uint64_t lost_ NEREID_GUARDED_BY(mutex_) = 0;  // since the last line that was queued
+  bool is_behind_ NEREID_GUARDED_BY(mutex_) = false;
+};
+
+// Passes lines on to another sink and tells when each is written.
+class NotingSink final : public spdlog::sinks::sink {
+ public:
+  NotingSink(spdlog::sink_ptr sink, std::shared_ptr<LogProgress> progress)
+      : sink_(std::move(sink)), progress_(std::move(progress)) {}
+
+  void log(const spdlog::details::log_msg& line) override {
+    // A disk may be full; spdlog says so on standard error.
+    const std::unique_ptr<LogProgress, Note> note(progress_.get());
+    sink_->log(line);
+    sink_->flush();
+  }
+  void flush() override {}
+  void set_pattern(const std::string& pattern) override { sink_->set_pattern(pattern); }
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    sink_->set_formatter(std::move(formatter));
+  }
+
+ private:
+  struct Note {
+    void operator()(LogProgress* progress) const { progress->NoteWritten(); }
+  };
+
+  const spdlog::sink_ptr sink_;
+  const std::shared_ptr<LogProgress> progress_;
+};
 
 // The thread that writes the lines, and its queue. Whoever is writing a message keeps it: a logger
 // alone throws when its pool has gone.
@@ -52,11 +140,14 @@ class LogThread {
   LogThread& operator=(const LogThread&) = delete;
 
   const std::shared_ptr<spdlog::details::thread_pool>& pool() const { return pool_; }
+  const std::shared_ptr<LogProgress>& progress() const { return progress_; }
 
  private:
   std::promise<void> ended_;
+  const std::shared_ptr<LogProgress> progress_ = std::make_shared<LogProgress>();
+  // Has room for the line about lost ones, and for what ends the thread, so that it never waits.
   std::shared_ptr<spdlog::details::thread_pool> pool_ =
-      std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
+      std::make_shared<spdlog::details::thread_pool>(kQueuedLines + 2, 1);
 };
 
 // The state of the process log.
@@ -242,9 +333,8 @@ std::string FormatLine(Line how, LogLevel level, const char* file, int line,
   return out;
 }
 
-std::shared_ptr<spdlog::logger> MakeLogger(
-    const std::shared_ptr<spdlog::details::thread_pool>& pool, const std::string& file,
-    bool is_for_errors) {
+std::shared_ptr<spdlog::logger> MakeLogger(const LogThread& thread, const std::string& file,
+                                           bool is_for_errors) {
   spdlog::sink_ptr sink;
   if (file.empty() && is_for_errors) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
@@ -253,11 +343,11 @@ std::shared_ptr<spdlog::logger> MakeLogger(
   } else {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
   }
-  auto logger = std::make_shared<spdlog::async_logger>("nereid", std::move(sink), pool,
-                                                       spdlog::async_overflow_policy::block);
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "nereid", std::make_shared<NotingSink>(std::move(sink), thread.progress()), thread.pool(),
+      spdlog::async_overflow_policy::block);
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::trace);
-  logger->flush_on(spdlog::level::trace);
   return logger;
 }
 
@@ -295,9 +385,9 @@ Status OpenLog(LogState& state, const LogOptions& options, std::shared_ptr<spdlo
     state.thread = std::make_shared<LogThread>(std::move(ended));
   }
   try {
-    const auto& pool = state.thread->pool();
-    std::shared_ptr<spdlog::logger> opened = MakeLogger(pool, options.file, false);
-    state.error_logger = options.file.empty() ? MakeLogger(pool, options.file, true) : opened;
+    std::shared_ptr<spdlog::logger> opened = MakeLogger(*state.thread, options.file, false);
+    state.error_logger =
+        options.file.empty() ? MakeLogger(*state.thread, options.file, true) : opened;
     old = std::exchange(state.logger, std::move(opened));
   } catch (const spdlog::spdlog_ex& error) {
     return InvalidArgumentError(
@@ -344,22 +434,6 @@ LogOptions CurrentLogOptions() {
   return state.options;
 }
 
-void FlushLog() {
-  LogState& state = State();
-  std::shared_ptr<LogThread> thread;
-  std::shared_future<void> ended;
-  {
-    MutexLock lock(state.mutex);
-    state.logger.reset();
-    state.error_logger.reset();
-    thread = std::exchange(state.thread, nullptr);
-    ended = state.ended;
-  }
-  // The last one who writes a message lets the thread go. The next message starts another.
-  thread.reset();
-  if (ended.valid()) ended.wait();
-}
-
 namespace {
 
 // Where and how to write a message.
@@ -368,6 +442,22 @@ struct Sink {
   std::shared_ptr<spdlog::logger> logger;  // null: the log could not be opened
   LogFormat format = LogFormat::kDefault;
   bool escapes = true;
+
+  void Post(const std::string& line) const {
+    thread->progress()->Post([&](uint64_t lost) {
+      if (lost > 0) LogLost(lost);
+      logger->info(line);
+    });
+  }
+  void PostLost() const {
+    if (logger == nullptr) return;
+    thread->progress()->PostLost([&](uint64_t lost) { LogLost(lost); });
+  }
+  void LogLost(uint64_t lost) const {
+    const std::string line = fmt::format(
+        "{} messages were lost here, because the log was not written or read fast enough", lost);
+    logger->info(FormatLine({format, escapes}, LogLevel::kWarning, __FILE__, __LINE__, line));
+  }
 };
 
 Sink FindSink(LogLevel level) {
@@ -379,6 +469,35 @@ Sink FindSink(LogLevel level) {
 }
 
 }  // namespace
+
+bool FlushLog() {
+  LogState& state = State();
+  std::shared_ptr<LogThread> thread;
+  std::shared_future<void> ended;
+  {
+    MutexLock lock(state.mutex);
+    thread = state.thread;
+    ended = state.ended;
+  }
+  if (thread != nullptr) {
+    // A thread that hangs stays.
+    if (!thread->progress()->WaitUntilWritten()) return false;
+    FindSink(LogLevel::kWarning).PostLost();
+    if (!thread->progress()->WaitUntilWritten()) return false;
+  }
+  {
+    MutexLock lock(state.mutex);
+    if (state.thread == thread) {
+      state.logger.reset();
+      state.error_logger.reset();
+      state.thread.reset();
+    }
+  }
+  // The last one who writes a message lets the thread go. The next message starts another.
+  thread.reset();
+  if (ended.valid()) ended.wait();
+  return true;
+}
 
 namespace {
 
@@ -421,7 +540,7 @@ void Write(LogLevel level, const char* file, int line, std::string_view message)
   Keep(level, file, line, message);
   const Sink sink = FindSink(level);
   if (sink.logger == nullptr) return;
-  sink.logger->info(FormatLine({sink.format, sink.escapes}, level, file, line, message));
+  sink.Post(FormatLine({sink.format, sink.escapes}, level, file, line, message));
 }
 
 void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines) {
@@ -431,7 +550,7 @@ void WriteLines(LogLevel level, const char* file, int line, std::span<const std:
   std::string text;
   if (sink.format == LogFormat::kJson) {
     for (const std::string& entry : lines) text += entry + '\n';
-    sink.logger->info(FormatLine({sink.format, true}, level, file, line, text));
+    sink.Post(FormatLine({sink.format, true}, level, file, line, text));
     return;
   }
   text = FormatLine({sink.format, false}, level, file, line, "");
@@ -440,7 +559,7 @@ void WriteLines(LogLevel level, const char* file, int line, std::span<const std:
     AppendVisible(text, entry);
   }
   text += '\n';  // an empty line after the table
-  sink.logger->info(text);
+  sink.Post(text);
 }
 
 }  // namespace log_internal

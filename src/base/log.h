@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process log. Messages are formatted only when their level is on, escaped (no client string
-// can forge a line), and written by a background thread. The log is process-wide state;
+// can forge a line), and written by a background thread. If nobody reads the log, or its disk hangs,
+// messages are lost and counted; nobody waits for it for long. The log is process-wide state;
 // ARCHITECTURE.md lists what else is.
 #pragma once
 
@@ -47,8 +48,9 @@ struct LogChange {
 };
 void ChangeLog(const LogChange& change);
 LogOptions CurrentLogOptions();
-// Waits until everything logged so far has been written.
-void FlushLog();
+// Waits until everything logged so far has been written. Returns false if the log takes no more:
+// nothing was written for a second.
+bool FlushLog();
 
 namespace log_internal {
 extern std::atomic<uint32_t> enabled_mask;  // one bit per LogLevel

@@ -2,11 +2,15 @@
 // The log as its readers find it: in a file, in three formats.
 #include "base/log.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +19,7 @@
 
 #include "base/reopen_log.h"
 #include "base/temporary_folder.h"
+#include "base/unique_fd.h"
 
 namespace nereid::base {
 namespace {
@@ -183,6 +188,82 @@ TEST_F(LogTest, CanBeFlushedWhileThreadsWrite) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(Lines().size(), 2000u);
+}
+
+// Its file is a pipe whose reader is this test.
+class LogPipeTest : public LogTest {
+ protected:
+  LogPipeTest() {
+    const std::string path = folder_.path + "/pipe";
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    reader_ = UniqueFd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_TRUE(ConfigureLog({.file = path}).ok());
+  }
+  // The log fits in neither the pipe nor the queue.
+  void LogMuch() {
+    for (int i = 0; i < kMessages; ++i) NEREID_LOG(kInfo, "{} {}", i, std::string(200, '.'));
+  }
+  // Reads until the last message has been logged and written.
+  std::vector<std::string> Read() {
+    std::string text;
+    char some[65536];
+    for (;;) {
+      const bool is_written = FlushLog();
+      bool is_empty = true;
+      for (ssize_t got; (got = read(reader_.get(), some, sizeof some)) > 0; is_empty = false) {
+        text.append(some, static_cast<size_t>(got));
+      }
+      if (is_written && is_empty) break;
+    }
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
+  static constexpr int kMessages = 2000;
+  UniqueFd reader_;
+};
+
+TEST_F(LogPipeTest, NobodyWaitsForALogThatNobodyReads) {
+  LogMuch();
+  EXPECT_FALSE(FlushLog());
+  LogMuch();
+  const std::vector<std::string> first = Read();
+  ASSERT_LT(first.size(), static_cast<size_t>(kMessages));
+  // The last line says how many of the others are missing.
+  const std::string lost = std::to_string(2 * kMessages - (first.size() - 1));
+  EXPECT_NE(first.back().find("] \"" + lost + " messages were lost here, because"),
+            std::string::npos)
+      << first.back();
+  EXPECT_EQ(first.back()[0], 'W');
+  NEREID_LOG(kInfo, "it is read again");
+  const std::vector<std::string> second = Read();
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_TRUE(second[0].ends_with("\"it is read again\"")) << second[0];
+}
+
+TEST_F(LogPipeTest, TheNextMessageSaysHowManyWereLost) {
+  LogMuch();
+  EXPECT_FALSE(FlushLog());
+  std::string text;
+  char some[65536];
+  // All that was queued, without a flush.
+  const auto has_room = [&] {
+    NEREID_LOG(kInfo, "next");
+    return text.find("\"next\"") != std::string::npos;
+  };
+  while (!has_room()) {
+    pollfd wait{reader_.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&wait, 1, 60'000), 1);
+    const ssize_t got = read(reader_.get(), some, sizeof some);
+    ASSERT_GT(got, 0);
+    text.append(some, static_cast<size_t>(got));
+  }
+  const size_t at = text.find(" messages were lost here, because");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(at, text.find("\"next\""));
+  Read();
 }
 
 TEST(LogFormats, HaveNames) {

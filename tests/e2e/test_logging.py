@@ -4,7 +4,9 @@
 import json
 import queue
 import re
+import signal
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
@@ -240,3 +242,43 @@ def test_the_start_is_summed_up_in_tables(logging_server, tmp_path):
     for option, value in (("server_id", "triton"), ("model_control_mode", "MODE_NONE"), ("exit_timeout", "7")):
         server.wait_for_match(rf"^\| {option} +\| {value} +\|$")
     assert "\u2028" not in server.log
+
+
+def is_ready(client):
+    try:
+        return client.is_server_ready()
+    except OSError:
+        return False
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("is_read", [True, False], ids=["until later", "ever"])
+def test_nobody_waits_for_a_log_that_nobody_reads(tmp_path, is_read):
+    models.write_model(tmp_path, "id_one", models.identity_config("FP32", [-1], max_batch_size=4))
+    ports = servers.free_ports(3)
+    command = servers.command([tmp_path], ports, ["--log-verbose=9"])
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(process.stdout.read()))
+    try:
+        with httpclient.InferenceServerClient(f"127.0.0.1:{ports[0]}") as client:
+            servers.wait_until(lambda: is_ready(client), "a server that is ready")
+            tensor = httpclient.InferInput("INPUT0", [1, 1], "FP32")
+            tensor.set_data_from_numpy(np.zeros((1, 1), np.float32))
+            # More than a pipe and the server's queue hold.
+            for _ in range(2000):
+                client.infer("id_one", [tensor], request_id=200 * ".")
+            assert client.is_server_ready()
+        if is_read:
+            reader.start()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40 * servers.SLOWNESS) == 0
+    finally:
+        process.kill()
+        process.wait()
+        if is_read:
+            reader.join()
+        process.stdout.close()
+    if is_read:
+        lost = re.search(rb'^W.*\] "(\d+) messages were lost here', read[0], re.M)
+        assert lost and int(lost[1]) > 0
