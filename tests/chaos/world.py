@@ -152,10 +152,7 @@ class World:
         self.encrypted = rng.choice((("http",), ("grpc",), ("http", "grpc"), ()))
         self.traces_to = rng.choice(("collector", "file"))
         self.keys = Keys(self.folder) if rng.choice((True, False)) else None
-        # Nearly every request has an entry of its own, and Redis evicts nothing unless it is told to: in two hours, its
-        # memory would be that of the machine.
-        limits = ("--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru")
-        self.redis = Redis(self.folder, *limits) if shutil.which("redis-server") else None
+        self.redis = Redis(self.folder) if shutil.which("redis-server") else None
         self.collector = Collector() if self.traces_to == "collector" else None
         self.s3 = self._start_s3()
         if self.s3:

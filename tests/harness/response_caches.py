@@ -16,7 +16,7 @@ def cache_args(*settings):
 
 
 class Redis:
-    """A redis-server of the test's own, which keeps nothing on disk."""
+    """A redis-server of the test's own, which keeps nothing on disk and cannot fill the machine's memory."""
 
     def __init__(self, folder, *options):
         self.folder = folder
@@ -30,6 +30,8 @@ class Redis:
         assert binary, "there is no redis-server; tools/setup installs it"
         self.process = subprocess.Popen(
             [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+            # In a run of hours nearly every request has an entry of its own.
+            + ["--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru"]
             + ["--dir", str(self.folder), *self.options],
             stdout=subprocess.DEVNULL,
             start_new_session=True,
