@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells code that would wait for other threads or for a client that its thread must not: reactors,
-// and the timers' thread. Everybody depends on those, perhaps also whom the code would wait for.
+// the timers' thread, and threads of a response cache that respond. Everybody depends on those,
+// perhaps also whom the code would wait for.
 #pragma once
 
 #include <utility>

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/no_wait.h"
+
 namespace nereid::schedule {
 
 void CachingScheduler::Enqueue(core::RequestPtr request) {
@@ -13,24 +15,26 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
   base::TaskPool* const threads = caching_->threads();
   if (threads == nullptr) {
     if (keeps_order_) order_.Join(*request);
-    return FindOrSchedule(std::move(request));
+    core::ResponsePtr known = caching_->Find(*request);
+    return CompleteOrSchedule(std::move(request), std::move(known));
   }
   if (!BeginLookup()) return scheduler_->Enqueue(std::move(request));
   if (keeps_order_) order_.Join(*request);
   request->round = nullptr;  // its reactor does not wait for the look-up
   // The pin keeps this until the end of the task, which may be later than the request's.
   threads->Post([this, pin = request->model.Duplicate(), request = std::move(request)]() mutable {
-    FindOrSchedule(std::move(request));
+    core::ResponsePtr known = request->is_cancelled() ? nullptr : caching_->Find(*request);
+    {
+      // A client that reads slowly must not keep a thread that others need.
+      const base::NoWaitScope no_wait;
+      CompleteOrSchedule(std::move(request), std::move(known));
+    }
     EndLookup();
   });
 }
 
-void CachingScheduler::FindOrSchedule(core::RequestPtr request) {
-  if (!request->is_cancelled()) {
-    if (core::ResponsePtr known = caching_->Find(*request)) {
-      return core::Complete(std::move(request), std::move(known));
-    }
-  }
+void CachingScheduler::CompleteOrSchedule(core::RequestPtr request, core::ResponsePtr known) {
+  if (known != nullptr) return core::Complete(std::move(request), std::move(known));
   scheduler_->Enqueue(std::move(request));
 }
 

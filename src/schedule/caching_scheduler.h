@@ -38,8 +38,8 @@ class CachingScheduler final : public core::Scheduler {
   bool Stop(base::TimePoint deadline) override;
 
  private:
-  // Completes the request from the cache or passes it on.
-  void FindOrSchedule(core::RequestPtr request);
+  // Completes the request with what the cache knows, or passes it on if that is null.
+  void CompleteOrSchedule(core::RequestPtr request, core::ResponsePtr known);
   // Counts a look-up on the cache's threads; returns false if this is stopped.
   bool BeginLookup();
   void EndLookup();

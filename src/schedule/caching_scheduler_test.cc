@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/no_wait.h"
 #include "base/task_pool.h"
 #include "core/response.h"
 #include "core/testing/fakes.h"
@@ -52,12 +53,31 @@ class OneEntryCache final : public core::ResponseCache {
 class WaitingScheduler final : public core::Scheduler {
  public:
   explicit WaitingScheduler(std::vector<core::RequestPtr>& waiting) : waiting_(waiting) {}
-  void Enqueue(core::RequestPtr request) override { waiting_.push_back(std::move(request)); }
+  void Enqueue(core::RequestPtr request) override {
+    waiting_.push_back(std::move(request));
+    may_wait_ = !base::NoWaitScope::IsHere();
+  }
+  // Whether the last request came from a thread that may wait.
+  bool may_wait() const { return may_wait_; }
   void OnCancelled(core::Request&) override {}
   bool Stop(base::TimePoint) override { return true; }
 
  private:
   std::vector<core::RequestPtr>& waiting_;
+  bool may_wait_ = false;
+};
+
+// Remembers whether responses come from threads that may wait for the client.
+class WaitingSink final : public core::ResponseSink {
+ public:
+  void Send(core::ResponsePtr, bool) override {
+    ++sent;
+    if (!base::NoWaitScope::IsHere()) ++sent_by_waiting_thread;
+  }
+  void OnRequestGone() override {}
+
+  int sent = 0;
+  int sent_by_waiting_thread = 0;
 };
 
 class CachingSchedulerTest : public testing::Test {
@@ -161,6 +181,26 @@ TEST_F(CachingSchedulerTest, NobodyWaitsWhileTheCacheHangs) {
   EXPECT_TRUE(cache_.WaitForThreads());
   EXPECT_TRUE(waiting_.empty());
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", ""}));
+}
+
+// All requests share the cache's threads.
+TEST_F(CachingSchedulerTest, ThreadsOfTheCacheDoNotWaitForClients) {
+  base::Mutex gate;
+  cache_.Hang(gate);
+  auto waiting = std::make_unique<WaitingScheduler>(waiting_);
+  const WaitingScheduler& behind = *waiting;
+  CachingScheduler scheduler(std::move(waiting), ResponseCaching::ForModel(*model_, &cache_),
+                             false);
+  WaitingSink sink;
+  for (int round = 0; round < 2; ++round) {
+    scheduler.Enqueue(core::MakeFakeRequest(*model_, sink, {1}));
+    EXPECT_TRUE(cache_.WaitForThreads());
+    if (round == 0) CompleteOne();
+    EXPECT_TRUE(cache_.WaitForThreads());
+  }
+  EXPECT_FALSE(behind.may_wait());
+  EXPECT_EQ(sink.sent, 2);
+  EXPECT_EQ(sink.sent_by_waiting_thread, 0);
 }
 
 TEST_F(CachingSchedulerTest, TheOrderOfArrivalCountsNotThatOfLookups) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/no_wait.h"
 #include "base/object_pool.h"
 #include "core/forwarding_sink.h"
 #include "core/response.h"
@@ -54,10 +55,17 @@ class InsertingSink final : public core::ForwardingSink {
         is_only && response != nullptr && response->error().ok() && IsOfItsEpoch();
     if (!is_kept) return next().Send(std::move(response), is_final);
     base::TaskPool* const threads = cache_->threads();
-    if (threads == nullptr) return InsertAndSend(std::move(response));
+    // In this order, so that a client that has its response gets the next one from the cache.
+    if (threads == nullptr) {
+      Insert(*response);
+      return next().Send(std::move(response), true);
+    }
     // The instance may go on with its next batch meanwhile.
     threads->Post([this, response = std::move(response)]() mutable {
-      InsertAndSend(std::move(response));
+      Insert(*response);
+      // A client that reads slowly must not keep a thread that others need.
+      const base::NoWaitScope no_wait;
+      next().Send(std::move(response), true);
     });
   }
 
@@ -72,12 +80,6 @@ class InsertingSink final : public core::ForwardingSink {
 
   // What began in one epoch and ended in another may be made of both.
   bool IsOfItsEpoch() const { return !epoch_ || *epoch_ == cache_->epoch(); }
-
-  // In this order, so that a client that has its response gets the next one from the cache.
-  void InsertAndSend(core::ResponsePtr response) {
-    Insert(*response);
-    next().Send(std::move(response), true);
-  }
 
   void Insert(const core::Response& response) {
     const uint64_t start_ns = base::NowNs();
