@@ -77,7 +77,7 @@ class RedisClient {
   bool IsThere() const;
 
   const RedisSettings settings_;
-  const std::unique_ptr<Tls> tls_;       // null: plain TCP
+  const std::unique_ptr<Tls> tls_;  // null: plain TCP
   std::atomic<bool> is_lost_{false};
   backend::Mutex mutex_;
   backend::CondVar returned_;

@@ -17,8 +17,8 @@ inline uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// The same clock, up to a few milliseconds late: for what is read with every request and need not be
-// exact.
+// The same clock, up to a few milliseconds late: for what is read with every request and need not
+// be exact.
 inline uint64_t CoarseNowNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

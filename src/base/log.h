@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process log. Messages are formatted only when their level is on, escaped (no client string
-// can forge a line), and written by a background thread. If nobody reads the log, or its disk hangs,
-// messages are lost and counted; nobody waits for it for long. The log is process-wide state;
-// ARCHITECTURE.md lists what else is.
+// can forge a line), and written by a background thread. If nobody reads the log, or its disk
+// hangs, messages are lost and counted; nobody waits for it for long. The log is process-wide
+// state; ARCHITECTURE.md lists what else is.
 #pragma once
 
 #include <atomic>

@@ -96,8 +96,8 @@ base::Status CallerQuotas::Use::Check(core::Request& request, double size, uint6
   if (requests.is_limited()) {
     const double left = std::floor(requests.Left(now_ns));
     if (request.quota_left.limit == 0 || left < request.quota_left.remaining) {
-      const auto reset = std::chrono::ceil<std::chrono::seconds>(
-          requests.Until(requests.capacity(), now_ns));
+      const auto reset =
+          std::chrono::ceil<std::chrono::seconds>(requests.Until(requests.capacity(), now_ns));
       request.quota_left = {.limit = static_cast<uint32_t>(requests.capacity()),
                             .remaining = static_cast<uint32_t>(left),
                             .reset_s = static_cast<uint32_t>(reset.count())};

@@ -51,8 +51,7 @@ class InsertingSink final : public core::ForwardingSink {
   void Send(core::ResponsePtr response, bool is_final) override {
     // Only a complete response: one of several would be wrong for the next request.
     const bool is_only = !std::exchange(has_sent_, true) && is_final;
-    const bool is_kept =
-        is_only && response != nullptr && response->error().ok() && IsOfItsEpoch();
+    const bool is_kept = is_only && response != nullptr && response->error().ok() && IsOfItsEpoch();
     if (!is_kept) return next().Send(std::move(response), is_final);
     base::TaskPool* const threads = cache_->threads();
     // In this order, so that a client that has its response gets the next one from the cache.

@@ -17,8 +17,9 @@
 
 namespace nereid::fuzz {
 
-// Gives the socket one of a million addresses of this machine, another each time: a port stays taken
-// for a minute after its connection, and a fuzzer makes more connections than an address has ports.
+// Gives the socket one of a million addresses of this machine, another each time: a port stays
+// taken for a minute after its connection, and a fuzzer makes more connections than an address has
+// ports.
 inline void BindToNextAddress(int socket) {
   static uint32_t next = static_cast<uint32_t>(::getpid()) * 4096;
   sockaddr_in address{};
