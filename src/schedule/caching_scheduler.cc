@@ -21,8 +21,9 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
   if (!BeginLookup()) return scheduler_->Enqueue(std::move(request));
   if (keeps_order_) order_.Join(*request);
   request->round = nullptr;  // its reactor does not wait for the look-up
-  // The pin keeps this until the end of the task, which may be later than the request's.
-  threads->Post([this, pin = request->model.Duplicate(), request = std::move(request)]() mutable {
+  // Keeps this until the end of the task, which may be later than the request's.
+  core::ModelHandle pin = request->model.Duplicate();
+  threads->Post([this, pin = std::move(pin), request = std::move(request)]() mutable {
     core::ResponsePtr known = request->is_cancelled() ? nullptr : caching_->Find(*request);
     {
       // A client that reads slowly must not keep a thread that others need.
