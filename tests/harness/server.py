@@ -145,8 +145,8 @@ class Server:
         wait_until(lambda: text in self.log, f"a log with {text!r}")
 
     def log_length(self):
-        """Waits until the log has the lines of the start, and returns how long it is."""
-        self.wait_for_log("Started HTTPService")
+        """Waits until the log has the table of options, the last that a start writes, and returns how long it is."""
+        self.wait_for_match(r"^\| exit_timeout .*\n(\|.*\n)*\+-.*\n")
         return len(self.log)
 
     def wait_for_match(self, pattern):
