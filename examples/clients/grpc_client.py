@@ -7,14 +7,15 @@ import sys
 import numpy as np
 import tritonclient.grpc as grpcclient
 
-client = grpcclient.InferenceServerClient(sys.argv[1] if len(sys.argv) > 1 else "localhost:8001")
+url = sys.argv[1] if len(sys.argv) > 1 else "localhost:8001"
 a = np.arange(16, dtype=np.int32).reshape(1, 16)
 b = np.ones((1, 16), dtype=np.int32)
 
 inputs = [grpcclient.InferInput(name, [1, 16], "INT32") for name in ("INPUT0", "INPUT1")]
 inputs[0].set_data_from_numpy(a)
 inputs[1].set_data_from_numpy(b)
-result = client.infer("simple", inputs)
+with grpcclient.InferenceServerClient(url) as client:
+    result = client.infer("simple", inputs)
 
 print("sums       ", result.as_numpy("OUTPUT0")[0])
 print("differences", result.as_numpy("OUTPUT1")[0])

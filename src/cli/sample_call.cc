@@ -159,6 +159,8 @@ std::string PythonInputs(const SampleCall& call) {
   return text;
 }
 
+// The programs close their client, also after an error: gRPC's, left open, may keep the
+// interpreter from ending.
 std::string StreamProgram(const SampleCall& call, const std::string& address) {
   return fmt::format(
       R"(import queue
@@ -168,18 +170,17 @@ import tritonclient.grpc as triton
 
 {}
 responses = queue.Queue()
-client = triton.InferenceServerClient("{}")
-client.start_stream(lambda result, error: responses.put(error or result))
-client.async_stream_infer({}, inputs, enable_empty_final_response=True{})
-is_final = False
-while not is_final:
-    result = responses.get()
-    if isinstance(result, Exception):
-        raise result
-    for output in result.get_response().outputs:
-        print(output.name, result.as_numpy(output.name))
-    is_final = result.get_response().parameters["triton_final_response"].bool_param
-client.stop_stream()
+with triton.InferenceServerClient("{}") as client:
+    client.start_stream(lambda result, error: responses.put(error or result))
+    client.async_stream_infer({}, inputs, enable_empty_final_response=True{})
+    is_final = False
+    while not is_final:
+        result = responses.get()
+        if isinstance(result, Exception):
+            raise result
+        for output in result.get_response().outputs:
+            print(output.name, result.as_numpy(output.name))
+        is_final = result.get_response().parameters["triton_final_response"].bool_param
 )",
       PythonInputs(call), address, PythonText(call.model),
       call.is_sequence ? ", sequence_id=1, sequence_start=True, sequence_end=True" : "");
@@ -245,8 +246,8 @@ std::optional<std::string> PythonProgram(const SampleCall& call, const ServerAdd
   if (!addresses.http && !addresses.grpc) return std::nullopt;
   std::string text = fmt::format(
       "import numpy as np\nimport tritonclient.{} as triton\n\n{}"
-      "client = triton.InferenceServerClient(\"{}\")\n"
-      "result = client.infer({}, inputs{})\n",
+      "with triton.InferenceServerClient(\"{}\") as client:\n"
+      "    result = client.infer({}, inputs{})\n",
       addresses.http ? "http" : "grpc", PythonInputs(call),
       addresses.http ? *addresses.http : *addresses.grpc, PythonText(call.model),
       call.is_sequence ? ", sequence_id=1, sequence_start=True, sequence_end=True" : "");

@@ -84,6 +84,13 @@ TEST(CurlCommand, StreamsTheResponsesOfADecoupledModel) {
       std::nullopt);
 }
 
+TEST(PythonProgram, ClosesItsClientAlsoAfterAnError) {
+  ModelConfig config = Config({{.name = "x", .data_type = DataType::kInt32, .dims = {2}}});
+  EXPECT_THAT(Python(config), HasSubstr("with triton.InferenceServerClient("));
+  config.decoupled = true;
+  EXPECT_THAT(Python(config), HasSubstr("with triton.InferenceServerClient("));
+}
+
 TEST(CurlCommand, EscapesTheNameOfTheModel) {
   ModelConfig config = Config({});
   config.name = "a b";
