@@ -50,3 +50,15 @@ find_program(NEREID_LLD ld.lld)
 if(NEREID_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
+
+# nereid_reuse_headers(<target> <other>): the target's sources are compiled with the precompiled headers of the other.
+function(nereid_reuse_headers target other)
+  target_precompile_headers(${target} REUSE_FROM ${other})
+  # Some libraries define macros that change what the headers mean; then these are read anew.
+  set_target_properties(${target} PROPERTIES PCH_WARN_INVALID OFF)
+  # GCC 12 sees copies beyond the end of strings that are not there: where it optimises little, and in precompiled headers,
+  # which it does not know for the system's. The sources of modules keep these warnings in the sanitizers' presets.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+endfunction()

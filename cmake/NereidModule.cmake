@@ -39,14 +39,7 @@ function(nereid_module)
     target_link_libraries(${M_NAME} PUBLIC ${M_DEPS} ${M_LIBS} PRIVATE ${M_PRIVATE_DEPS} ${M_PRIVATE_LIBS} nereid_flags)
     target_compile_options(${M_NAME} PRIVATE -ffile-prefix-map=${root}/=src/)
     if(TARGET module_headers AND NOT M_UNITY)
-      target_precompile_headers(${M_NAME} REUSE_FROM module_headers)
-      # Some libraries define macros that change what the headers mean; then these are read anew.
-      set_target_properties(${M_NAME} PROPERTIES PCH_WARN_INVALID OFF)
-      # GCC 12 sees copies beyond the end of strings that are not there, and does not know precompiled headers for the
-      # system's. The sanitizers' presets are without them, and have these warnings.
-      if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        target_compile_options(${M_NAME} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
-      endif()
+      nereid_reuse_headers(${M_NAME} module_headers)
     endif()
     if(M_UNITY)
       set_target_properties(${M_NAME} PROPERTIES UNITY_BUILD ON)

@@ -16,16 +16,9 @@ endif()
 
 # nereid_test_settings(<target>): for a program of unit tests.
 function(nereid_test_settings target)
-  # GCC 12 sees copies beyond the end of strings that are not there when it optimises little.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
-  endif()
   target_link_libraries(${target} PRIVATE nereid_flags GTest::gmock GTest::gtest)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  set_target_properties(${target} PROPERTIES
-    # Tests of one module have fakes and helpers of the same names.
-    UNITY_BUILD OFF
-    # Some libraries define macros that change what the headers mean; then these are read anew.
-    PCH_WARN_INVALID OFF)
-  target_precompile_headers(${target} REUSE_FROM test_headers)
+  # Tests of one module have fakes and helpers of the same names.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  nereid_reuse_headers(${target} test_headers)
 endfunction()
