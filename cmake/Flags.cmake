@@ -21,6 +21,11 @@ endif()
 if(CMAKE_UNITY_BUILD)
   target_link_libraries(nereid_flags INTERFACE nereid_unity_flags)
 endif()
+# For what serves no request: for size, but in the preset `serve`, where the time to compile counts.
+add_library(nereid_small_flags INTERFACE)
+if(NOT CMAKE_UNITY_BUILD)
+  target_compile_options(nereid_small_flags INTERFACE $<$<CONFIG:Release>:-Os>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # RapidJSON 1.1 has a member function template that clang 19 refuses unless its body is only looked at where it
   # is used.
