@@ -17,6 +17,7 @@
 #include "app/server.h"
 #include "app/service_manager.h"
 #include "app/signals.h"
+#include "base/allocator.h"
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/object_pool.h"
@@ -174,6 +175,7 @@ std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks,
   manager.Ready();
   std::optional<std::string> fatal_error;
   {
+    const base::AllocatorUpkeep upkeep;
     const Watchdog watchdog(manager, [&](auto patience) { return server.Answers(patience); });
     WaitForStop(signals, manager, [&] {
       if (exits_on_fatal_error) fatal_error = server.FatalError();

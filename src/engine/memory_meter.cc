@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/memory_meter.h"
 
-#include <dlfcn.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,24 +11,12 @@
 
 #include <fmt/core.h>
 
+#include "base/allocator.h"
 #include "base/log.h"
 #include "base/system_files.h"
 
 namespace nereid::engine {
 namespace {
-
-// jemalloc's function for everything, if the process has it; its manual: "arena.<i>.purge", where
-// 4096 stands for all arenas.
-using MallCtl = int (*)(const char* name, void* old, size_t* old_size, void* value, size_t size);
-constexpr const char* kPurgeAll = "arena.4096.purge";
-
-// Without this, memory of models that were unloaded would hide what the next one takes.
-void ReturnFreeMemory() {
-  if (const auto control = reinterpret_cast<MallCtl>(::dlsym(RTLD_DEFAULT, "mallctl"))) {
-    static_cast<void>(control(kPurgeAll, nullptr, nullptr, nullptr, 0));
-  }
-  ::malloc_trim(0);
-}
 
 uint64_t FieldBytes(std::string_view status, std::string_view field) {
   const size_t start = status.find(field);
@@ -78,7 +64,8 @@ MemoryMeter::MemoryMeter(bool with_gpus) {
 }
 
 std::vector<uint64_t> MemoryMeter::Measure() {
-  ReturnFreeMemory();
+  // Without this, memory of models that were unloaded would hide what the next one takes.
+  base::ReturnFreeMemory();
   std::vector<uint64_t> bytes(kinds_.size());
   const base::SystemFiles files;
   bytes[0] = AnonymousBytes(files.Text("/proc/self/status").value_or(""));

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/allocator.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/thread.h"
@@ -213,6 +214,7 @@ int RunIsolatedModel(int argc, char** argv, const std::function<TRITONSERVER_Ser
   if (!channel.ok()) return GiveUp(channel.status());
   Service service(**channel,
                   std::make_unique<ModelHost>(std::move(greeting.texts), **channel, server()));
+  const base::AllocatorUpkeep upkeep;
   service.Run();
   // Threads that the backend left running must not see the end of objects.
   _exit(0);
