@@ -98,32 +98,12 @@ void ServiceManager::Send(std::string_view message) const {
       send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-Watchdog::Watchdog(const ServiceManager& manager, Check check)
-    : manager_(manager), check_(std::move(check)), period_(PeriodOf(manager)) {
-  if (manager.watchdog_time()) thread_ = base::Thread("service-manager", [this] { Run(); });
-}
-
-Watchdog::~Watchdog() {
-  {
-    base::MutexLock lock(mutex_);
-    is_stopped_ = true;
-  }
-  stopped_.NotifyAll();
-}
-
-void Watchdog::Run() {
-  do {
-    if (check_(period_)) manager_.Alive();
-  } while (Pause());
-}
-
-bool Watchdog::Pause() {
-  const base::TimePoint end = std::chrono::steady_clock::now() + period_;
-  base::MutexLock lock(mutex_);
-  while (!is_stopped_) {
-    if (!stopped_.WaitUntil(mutex_, end)) return !is_stopped_;
-  }
-  return false;
+Watchdog::Watchdog(const ServiceManager& manager, Check check) : check_(std::move(check)) {
+  if (!manager.watchdog_time()) return;
+  const std::chrono::milliseconds period = PeriodOf(manager);
+  thread_.emplace("service-manager", period, [this, &manager, period] {
+    if (check_(period)) manager.Alive();
+  });
 }
 
 }  // namespace nereid::app

@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/mutex.h"
-#include "base/thread.h"
+#include "base/periodic_thread.h"
 #include "base/unique_fd.h"
 #include "base/unique_function.h"
 
@@ -53,22 +52,10 @@ class Watchdog {
 
   // Checks several times within the manager's time; does nothing if the manager has none.
   Watchdog(const ServiceManager& manager, Check check);
-  ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  void Run();
-  // Returns false if the watchdog is being destroyed.
-  bool Pause();
-
-  const ServiceManager& manager_;
   Check check_;
-  const std::chrono::milliseconds period_;
-  base::Mutex mutex_;
-  base::CondVar stopped_;
-  bool is_stopped_ NEREID_GUARDED_BY(mutex_) = false;
-  base::Thread thread_;
+  std::optional<base::PeriodicThread> thread_;
 };
 
 }  // namespace nereid::app

@@ -61,35 +61,15 @@ std::optional<nanoseconds> ClockSteps::Look(nanoseconds time_of_day, nanoseconds
   return step;
 }
 
-AllocatorUpkeep::AllocatorUpkeep() : thread_("allocator", [this] { Run(); }) {}
+AllocatorUpkeep::AllocatorUpkeep() : thread_("allocator", kPeriod, [this] { Look(); }) {}
 
-AllocatorUpkeep::~AllocatorUpkeep() {
-  {
-    MutexLock lock(mutex_);
-    is_stopped_ = true;
-  }
-  stopped_.NotifyAll();
-}
-
-void AllocatorUpkeep::Run() {
-  ClockSteps steps;
-  do {
-    const auto step =
-        steps.Look(system_clock::now().time_since_epoch(), steady_clock::now().time_since_epoch());
-    if (!step) continue;
-    NEREID_LOG(kInfo, "the time of day was moved by {:+.1f} s",
-               std::chrono::duration<double>(*step).count());
-    RestartBackgroundThreads();
-  } while (Pause());
-}
-
-bool AllocatorUpkeep::Pause() {
-  const TimePoint end = steady_clock::now() + kPeriod;
-  MutexLock lock(mutex_);
-  while (!is_stopped_) {
-    if (!stopped_.WaitUntil(mutex_, end)) return !is_stopped_;
-  }
-  return false;
+void AllocatorUpkeep::Look() {
+  const auto step =
+      steps_.Look(system_clock::now().time_since_epoch(), steady_clock::now().time_since_epoch());
+  if (!step) return;
+  NEREID_LOG(kInfo, "the time of day was moved by {:+.1f} s",
+             std::chrono::duration<double>(*step).count());
+  RestartBackgroundThreads();
 }
 
 }  // namespace nereid::base

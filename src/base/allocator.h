@@ -2,12 +2,10 @@
 // What we ask of the process's allocator beyond memory.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
-#include "base/mutex.h"
-#include "base/thread.h"
+#include "base/periodic_thread.h"
 
 namespace nereid::base {
 
@@ -32,19 +30,12 @@ class ClockSteps {
 class AllocatorUpkeep {
  public:
   AllocatorUpkeep();
-  ~AllocatorUpkeep();
-  AllocatorUpkeep(const AllocatorUpkeep&) = delete;
-  AllocatorUpkeep& operator=(const AllocatorUpkeep&) = delete;
 
  private:
-  void Run();
-  // Returns false if this is being destroyed.
-  bool Pause();
+  void Look();
 
-  Mutex mutex_;
-  CondVar stopped_;
-  bool is_stopped_ NEREID_GUARDED_BY(mutex_) = false;
-  Thread thread_;
+  ClockSteps steps_;
+  PeriodicThread thread_;
 };
 
 }  // namespace nereid::base
