@@ -51,13 +51,21 @@ def onnx_adder(number):
         [("INPUT0", onnx.TensorProto.FLOAT, ["n"])], [("OUTPUT0", onnx.TensorProto.FLOAT, ["n"])], [constant])
 
 
+def replace_file(path, content):
+    """In one step for whoever reads the file meanwhile."""
+    new = path.with_name("new")
+    new.write_bytes(content)
+    new.rename(path)
+
+
 def write_changing(path, number):
-    """The model `changing`, in one step for whoever reads the file meanwhile."""
+    """The model `changing`, or another one in its place."""
     folder = path / CHANGING / "1"
     folder.mkdir(parents=True, exist_ok=True)
-    (path / CHANGING / "config.pbtxt").write_text('platform: "onnxruntime_onnx"\nmax_batch_size: 0\n' + FLOATS)
-    (folder / "new").write_bytes(onnx_adder(number).SerializeToString())
-    (folder / "new").rename(folder / "model.onnx")
+    config = path / CHANGING / "config.pbtxt"
+    if not config.exists():
+        config.write_text('platform: "onnxruntime_onnx"\nmax_batch_size: 0\n' + FLOATS)
+    replace_file(folder / "model.onnx", onnx_adder(number).SerializeToString())
 
 
 def write_canary(path):

@@ -18,6 +18,7 @@ from chaos.keys import CLIENT_SCOPES
 from harness import server as servers
 
 KILLED = (signal.SIGKILL, signal.SIGSEGV)
+VISITOR = "visitor"
 
 
 class Trouble:
@@ -55,8 +56,12 @@ class Trouble:
 
     def local_model(self):
         """One that may be unloaded. With the canary, the rules for its versions would go, which its clients know."""
+        return self.rng.choice([name for name in self.lasting_models() if name != repository.CANARY])
+
+    def lasting_models(self):
+        """All of the repository but those that come and go: who loads one may find half of its folder."""
         names = sorted(path.name for path in self.world.repository.iterdir())
-        return self.rng.choice([name for name in names if name != repository.CANARY])
+        return [name for name in names if not name.startswith(VISITOR)]
 
 
 # --- Models come, go and change ---------------------------------------------------------------
@@ -75,8 +80,7 @@ class LoadWhatIsLoaded(Trouble):
     """Nothing changes, and nobody notices."""
 
     def run(self):
-        names = sorted(path.name for path in self.world.repository.iterdir())
-        self.world.control("load", self.rng.choice(names))
+        self.world.control("load", self.rng.choice(self.lasting_models()))
 
 
 class Change(Trouble):
@@ -116,7 +120,7 @@ class ComeAndGo(Trouble):
     """A model that is new in the repository is loaded, unloaded and deleted."""
 
     def run(self):
-        name = f"visitor{self.rng.randrange(1 << 30)}"
+        name = f"{VISITOR}{self.rng.randrange(1 << 30)}"
         folder = self.world.folder / name
         shutil.copytree(self.world.repository / "identity", folder / name)
         config = folder / name / "config.pbtxt"
@@ -139,17 +143,20 @@ class BreakFile(Trouble):
         return world.has_onnx
 
     def run(self):
-        world = self.world
-        file = world.repository / "onnx_batched" / "1" / "model.onnx"
+        world, name = self.world, "onnx_batched"
+        file = world.repository / name / "1" / "model.onnx"
         whole = file.read_bytes()
-        file.write_bytes(whole[: self.rng.randrange(len(whole))])
-        try:
-            with world.oracle.explains(("failed to load", "is not an ONNX model", "load failed"), aftermath=0):
-                if world.control("load", "onnx_batched"):
-                    return  # what was left of it was a model, too
-        finally:
-            file.write_bytes(whole)
-        world.control("load", "onnx_batched")
+        with world.oracle.explains(("failed to load", "is not an ONNX model", "load failed"), aftermath=0):
+            repository.replace_file(file, whole[: self.rng.randrange(len(whole))])
+            try:
+                world.control("load", name)  # may work: what is left can be a model, too
+            finally:
+                repository.replace_file(file, whole)
+            # Another trouble's load may have read the broken file. The server has ended it when this one ends, and the
+            # other trouble has been told a moment later.
+            world.control("load", name)
+            self.wait(0.2)
+        world.control("load", name)
 
 
 # --- Processes ----------------------------------------------------------------------------------
