@@ -6,8 +6,9 @@ import dataclasses
 import numpy as np
 import onnx
 
-from harness import decoupled, isolation, models, openai_models, python_models, sequences, tensorflow_models, torch_models
+from harness import decoupled, files, isolation, models, openai_models, python_models, sequences
 from harness import server as servers
+from harness import tensorflow_models, torch_models
 
 ISOLATION_TIMEOUT_SECONDS = 10
 ISOLATED = isolation.ISOLATED + isolation.parameter("isolation_timeout_secs", ISOLATION_TIMEOUT_SECONDS)
@@ -51,13 +52,6 @@ def onnx_adder(number):
         [("INPUT0", onnx.TensorProto.FLOAT, ["n"])], [("OUTPUT0", onnx.TensorProto.FLOAT, ["n"])], [constant])
 
 
-def replace_file(path, content):
-    """In one step for whoever reads the file meanwhile."""
-    new = path.with_name("new")
-    new.write_bytes(content)
-    new.rename(path)
-
-
 def write_changing(path, number):
     """The model `changing`, or another one in its place."""
     folder = path / CHANGING / "1"
@@ -65,7 +59,7 @@ def write_changing(path, number):
     config = path / CHANGING / "config.pbtxt"
     if not config.exists():
         config.write_text('platform: "onnxruntime_onnx"\nmax_batch_size: 0\n' + FLOATS)
-    replace_file(folder / "model.onnx", onnx_adder(number).SerializeToString())
+    files.replace(folder / "model.onnx", onnx_adder(number).SerializeToString())
 
 
 def write_canary(path):

@@ -15,6 +15,7 @@ import psutil
 
 from chaos import oracle, repository
 from chaos.keys import CLIENT_SCOPES
+from harness import files
 from harness import server as servers
 
 KILLED = (signal.SIGKILL, signal.SIGSEGV)
@@ -147,15 +148,13 @@ class BreakFile(Trouble):
         file = world.repository / name / "1" / "model.onnx"
         whole = file.read_bytes()
         with world.oracle.explains(("failed to load", "is not an ONNX model", "load failed"), aftermath=0):
-            repository.replace_file(file, whole[: self.rng.randrange(len(whole))])
+            files.replace(file, whole[: self.rng.randrange(len(whole))])
             try:
                 world.control("load", name)  # may work: what is left can be a model, too
             finally:
-                repository.replace_file(file, whole)
-            # Another trouble's load may have read the broken file. The server has ended it when this one ends, and the
-            # other trouble has been told a moment later.
-            world.control("load", name)
-            self.wait(0.2)
+                files.replace(file, whole)
+            # Another trouble's load may have read the broken file.
+            servers.wait_until(lambda: not world.is_controlled(name), "loads of the broken file to end", timeout=60)
         world.control("load", name)
 
 

@@ -157,6 +157,7 @@ class World:
         self.s3 = self._start_s3()
         if self.s3:
             self.identities.append(repository.Identity(repository.REMOTE))
+        self._controlled = []
         self.server = self._start()
 
     def _start_s3(self):
@@ -233,6 +234,7 @@ class World:
 
     def control(self, what, model, body=None):
         """Loads, unloads or directs; returns whether that worked. An error must be explained."""
+        self._controlled.append(model)
         try:
             with self._open(f"/v2/repository/models/{model}/{what}", body or {}):
                 return True
@@ -240,7 +242,13 @@ class World:
             self.oracle.error(f"{what} {model}", error.read().decode(errors="replace"))
         except OSError as error:
             self.oracle.error(f"{what} {model}", f"{type(error).__name__}: {error}")
+        finally:
+            self._controlled.remove(model)
         return False
+
+    def is_controlled(self, model):
+        """Whether a trouble is loading, unloading or directing it at this moment."""
+        return model in self._controlled
 
     def count_of(self, model, version):
         """How many requests a version has answered."""

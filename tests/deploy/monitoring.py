@@ -12,6 +12,7 @@ import urllib.parse
 import urllib.request
 
 import yaml
+from harness import files
 from harness import server as servers
 
 DEPLOY = servers.ROOT / "deploy"
@@ -138,9 +139,7 @@ class Prometheus:
     def set_targets(self, job, targets):
         """`targets` are (address, labels)."""
         entries = [{"targets": [address], "labels": labels} for address, labels in targets]
-        new = self.folder / f"{job}.new"
-        new.write_text(json.dumps(entries))
-        new.rename(self.folder / f"{job}.json")
+        files.replace(self.folder / f"{job}.json", json.dumps(entries))
 
     def get(self, path, **parameters):
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"

@@ -21,7 +21,7 @@ import subprocess
 import threading
 
 import monitoring
-from harness import certificates, cuda, models, python_models, trouble, wire
+from harness import certificates, cuda, files, models, python_models, trouble, wire
 from harness import isolation, response_caches
 from harness import server as servers
 
@@ -213,9 +213,7 @@ class Scene:
 
     def write_keys(self, text=None):
         rules = {"keys": [], "anonymous": {"scopes": EVERYTHING_BUT_LOGGING}}
-        new = self.folder / "keys.new"
-        new.write_text(json.dumps(rules) if text is None else text)
-        new.rename(self.keys)
+        files.replace(self.keys, json.dumps(rules) if text is None else text)
 
     def start(self, name, repository, *args, **options):
         log = self.folder / f"logs-{name}"

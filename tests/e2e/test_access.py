@@ -6,7 +6,6 @@ import hashlib
 import http.client
 import itertools
 import json
-import os
 import time
 from multiprocessing import shared_memory
 
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
-from harness import certificates, models, tokens
+from harness import certificates, files, models, tokens
 from harness import server as servers
 from harness.routes import CONSOLE_ROUTES, CONTROL_SCOPES, GRANTABLE_SCOPES, ROUTES, RPCS, scope_of
 
@@ -47,9 +46,7 @@ def rules(**more):
 
 def write(path, content):
     """Replaces the file in one step."""
-    new = path.with_suffix(".new")
-    new.write_text(content if isinstance(content, str) else json.dumps(content))
-    os.replace(new, path)
+    files.replace(path, content if isinstance(content, str) else json.dumps(content))
     return path
 
 

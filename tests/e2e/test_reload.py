@@ -7,7 +7,7 @@ import shutil
 import threading
 
 import numpy as np
-from harness import models
+from harness import files, models
 from harness import server as servers
 from harness.clients import Client
 from onnx import TensorProto, helper, numpy_helper
@@ -104,9 +104,7 @@ def test_50_reloads_under_load(empty_repository, start_server, onnx):
     with under_load(server, "m", (0.0, "1")) as load:
         for i in range(1, ROUNDS + 1):
             load.permit((i - 1.0, "1"), (float(i), "1"))
-            new = path.with_suffix(".new")
-            new.write_bytes(adder(i).SerializeToString())
-            new.rename(path)
+            files.replace(path, adder(i).SerializeToString())
             control["http" if i % 2 else "grpc"].load_model("m")
             load.permit((float(i), "1"))
             sizes.append(server.resident_bytes())
@@ -175,9 +173,7 @@ ensemble_scheduling { step [ {
     with under_load(server, "e", (0.0, "1")) as load:
         for i in range(1, 16):
             load.permit((i - 1.0, "1"), (float(i), "1"))
-            new = path.with_suffix(".new")
-            new.write_bytes(adder(i).SerializeToString())
-            new.rename(path)
+            files.replace(path, adder(i).SerializeToString())
             control.load_model("part")
             load.permit((float(i), "1"))
     control.close()

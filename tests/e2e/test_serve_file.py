@@ -15,7 +15,7 @@ import numpy as np
 import onnx as onnx_package
 import pytest
 import tritonclient.http as httpclient
-from harness import models, openvino_models, python_models
+from harness import files, models, openvino_models, python_models
 from harness import server as servers
 from onnx import TensorProto, helper, numpy_helper
 
@@ -309,10 +309,6 @@ def test_watching_reloads_a_file_that_changes_and_keeps_the_model_if_it_is_broke
     path.write_bytes(adder(1))
     served = serve(path, "--watch", "--json")
 
-    def write(content):
-        (tmp_path / "new").write_bytes(content)
-        (tmp_path / "new").rename(path)
-
     with httpclient.InferenceServerClient(served.summary["http"]) as client:
 
         def value():
@@ -321,12 +317,12 @@ def test_watching_reloads_a_file_that_changes_and_keeps_the_model_if_it_is_broke
             return client.infer("m", [tensor]).as_numpy("OUTPUT0")[0]
 
         assert value() == 1
-        write(adder(2))
+        files.replace(path, adder(2))
         servers.wait_until(lambda: value() == 2, "the changed file is served")
-        write(b"broken")
+        files.replace(path, b"broken")
         servers.wait_until(lambda: "is not an ONNX model" in served.err.read_text(), "the log says why")
         assert value() == 2
-        write(adder(3))
+        files.replace(path, adder(3))
         servers.wait_until(lambda: value() == 3, "the mended file is served")
 
 
