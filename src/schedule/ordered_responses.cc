@@ -10,7 +10,8 @@
 
 namespace nereid::schedule {
 
-// One request's place in the line, and its sink.
+// One request's place in the line, and its sink. Keeps the model, and with it the line, because the
+// request releases its own pin earlier.
 class OrderedResponses::Place final : public core::ForwardingSink {
  public:
   struct Held {
@@ -27,6 +28,7 @@ class OrderedResponses::Place final : public core::ForwardingSink {
   void Open(OrderedResponses& line, core::Request& request) {
     line_ = &line;
     request_ = &request;
+    pin_ = request.model.Duplicate();
     PutBefore(request);
   }
   void Send(core::ResponsePtr response, bool is_final) override {
@@ -42,6 +44,7 @@ class OrderedResponses::Place final : public core::ForwardingSink {
 
  protected:
   void Retire() override {
+    const core::ModelHandle pin = std::move(pin_);
     line_->Leave(*this);
     base::ObjectPool<Place>::Give(this);
   }
@@ -49,6 +52,7 @@ class OrderedResponses::Place final : public core::ForwardingSink {
  private:
   OrderedResponses* line_ = nullptr;
   core::Request* request_ = nullptr;
+  core::ModelHandle pin_;
 };
 
 void OrderedResponses::Join(core::Request& request) {
@@ -60,22 +64,25 @@ void OrderedResponses::Join(core::Request& request) {
 }
 
 void OrderedResponses::Hold(Place& place, core::ResponsePtr response, bool is_final) {
+  core::RequestRef last;
   base::MutexLock lock(mutex_);
   place.state.Under(mutex_).held.push_back(
       {std::move(response), is_final, core::RequestRef(place.request())});
-  Drain();
+  last = Drain();
 }
 
 // A request that ends without a final response must not block those behind it.
 void OrderedResponses::Leave(Place& place) {
+  core::RequestRef last;
   base::MutexLock lock(mutex_);
   if (!place.state.Under(mutex_).is_in_line) return;
   std::erase(line_, &place);
-  Drain();
+  last = Drain();
 }
 
-void OrderedResponses::Drain() {
-  if (is_draining_) return;  // the thread that drains sees what was added
+core::RequestRef OrderedResponses::Drain() {
+  core::RequestRef last;
+  if (is_draining_) return last;  // the thread that drains sees what was added
   is_draining_ = true;
   while (!line_.empty() && !line_.front()->state.Under(mutex_).held.empty()) {
     Place& first = *line_.front();
@@ -86,14 +93,13 @@ void OrderedResponses::Drain() {
       state.is_in_line = false;
       line_.pop_front();
     }
-    // Keeps the place until the response is sent.
-    core::RequestRef keep = std::move(held.keep);
     mutex_.Unlock();
+    last = std::move(held.keep);  // drops the one before; this one keeps the place
     first.SendOn(std::move(held));
-    keep.Reset();
     mutex_.Lock();
   }
   is_draining_ = false;
+  return last;
 }
 
 }  // namespace nereid::schedule

@@ -10,7 +10,7 @@
 
 namespace nereid::schedule {
 
-// Thread-safe. Outlives the requests that joined.
+// Thread-safe. Belongs to the model of the requests that join; what they leave here keeps the model.
 class OrderedResponses {
  public:
   OrderedResponses() = default;
@@ -25,8 +25,10 @@ class OrderedResponses {
 
   void Hold(Place& place, core::ResponsePtr response, bool is_final);
   void Leave(Place& place);
-  // Sends what is at the front of the line, in order even if several threads call it.
-  void Drain() NEREID_REQUIRES(mutex_);
+  // Sends what is at the front of the line, in order even if several threads call it. Returns the
+  // last request that was sent to, which the caller drops once it has released the lock: it may be
+  // all that keeps the model, and with it this object.
+  core::RequestRef Drain() NEREID_REQUIRES(mutex_);
 
   base::Mutex mutex_;
   std::deque<Place*> line_ NEREID_GUARDED_BY(mutex_);

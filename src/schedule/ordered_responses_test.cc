@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <thread>
 
 #include "base/status.h"
@@ -74,6 +77,52 @@ TEST_F(OrderedResponsesTest, KeepsTheOrderOfManyThreads) {
   std::vector<std::string> expected;
   for (int i = 0; i < kRequests; ++i) expected.push_back(std::to_string(i));
   EXPECT_EQ(sink_.results(), expected);
+}
+
+// The line belongs to its model, which may go as soon as nothing keeps it.
+class OrderedResponsesOfAClosedModelTest : public testing::Test {
+ protected:
+  OrderedResponsesOfAClosedModelTest() {
+    for (core::RequestPtr& request : requests_) {
+      request = core::MakeFakeRequest(*model_, sink_, {1, 16});
+      line_->Join(*request);
+    }
+    model_->Close([this] {
+      std::destroy_at(line_);
+      memory_.fill(kGone);
+    });
+  }
+  bool IsGoneAndUntouched() const { return std::ranges::count(memory_, kGone) == kSize; }
+
+  static constexpr std::byte kGone{0xff};
+  static constexpr ptrdiff_t kSize = sizeof(OrderedResponses);
+
+  std::unique_ptr<core::Model> model_ = core::MakeFakeModel(8, {16});
+  core::FakeSink sink_;
+  alignas(OrderedResponses) std::array<std::byte, kSize> memory_{};
+  OrderedResponses* const line_ = new (memory_.data()) OrderedResponses;
+  std::array<core::RequestPtr, 2> requests_;
+};
+
+TEST_F(OrderedResponsesOfAClosedModelTest, EndsWithItsLastResponse) {
+  core::CompleteWithError(std::move(requests_[1]), base::InternalError("b"));
+  EXPECT_FALSE(IsGoneAndUntouched());
+  core::CompleteWithError(std::move(requests_[0]), base::InternalError("a"));
+  EXPECT_TRUE(IsGoneAndUntouched());
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(OrderedResponsesOfAClosedModelTest, EndsWithARequestWithoutAResponse) {
+  core::CompleteWithError(std::move(requests_[1]), base::InternalError("b"));
+  requests_[0].reset();
+  EXPECT_TRUE(IsGoneAndUntouched());
+  EXPECT_EQ(sink_.results(), std::vector<std::string>{"b"});
+}
+
+TEST_F(OrderedResponsesOfAClosedModelTest, EndsWithTheLastRequestIfItHasNoResponse) {
+  core::CompleteWithError(std::move(requests_[0]), base::InternalError("a"));
+  requests_[1].reset();
+  EXPECT_TRUE(IsGoneAndUntouched());
 }
 
 }  // namespace
