@@ -10,7 +10,7 @@
 
 namespace nereid::schedule {
 
-// Thread-safe. Belongs to the model of the requests that join; what they leave here keeps the model.
+// Thread-safe. Part of a model's scheduler; the requests in line keep that model.
 class OrderedResponses {
  public:
   OrderedResponses() = default;
