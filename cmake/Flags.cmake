@@ -33,6 +33,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # is used.
   target_compile_options(nereid_flags INTERFACE -Wthread-safety
     $<$<COMPILE_LANGUAGE:CXX>:-fdelayed-template-parsing> $<$<COMPILE_LANGUAGE:CXX>:-Wno-delayed-template-parsing-in-cxx20>)
+  # Some libraries ask for it, and clang refuses headers that were precompiled without it.
+  add_compile_options(-pthread)
 endif()
 
 # What every x86 server since 2010 has.
