@@ -23,6 +23,7 @@ import tritonclient.http
 import tritonclient.http.aio
 from harness import certificates, models, wire
 from harness import server as servers
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 pytestmark = pytest.mark.newer
 
@@ -184,6 +185,25 @@ def test_published_clients_with_small_and_large_tensors(server, authority, conte
                 assert np.array_equal(result.as_numpy("OUTPUT0"), data)
 
     asyncio.run(asynchronous())
+
+
+def test_a_large_request_that_is_refused_is_logged_by_its_id(server, authority):
+    """Over TLS, nothing but the request keeps its message, which is given back to the system."""
+    credentials = grpc.ssl_channel_credentials(authority.cert.read_bytes())
+    options = [("grpc.max_send_message_length", -1)]
+    count = 100_000_000
+    message = service_pb2.ModelInferRequest(model_name="m", raw_input_contents=[bytes(count)])
+    message.inputs.add(name="INPUT0", datatype="FP32", shape=[count // 4])
+    message.parameters["priority"].int64_param = -5
+    with grpc.secure_channel(server.grpc.replace("127.0.0.1", "localhost"), credentials, options) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        for number in range(3):
+            message.id = f"a large request, number {number}"
+            with pytest.raises(grpc.RpcError) as caught:
+                stub.ModelInfer(message, timeout=60 * servers.SLOWNESS)
+            assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            server.wait_for_log(message.id)
+        assert stub.ServerLive(service_pb2.ServerLiveRequest()).live
 
 
 def test_a_stream_over_tls(server, authority):

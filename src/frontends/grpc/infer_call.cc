@@ -87,12 +87,13 @@ base::Status InferCall::Submit() {
   references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr request = core::Request::Create(*this);
   request->model = std::move(*model);
-  request->Hold(std::move(buffer_));
   request->round = context_->rounds.Here();
   if (grant_ != nullptr) request->caller = grant_->caller;
   request->times.request_start_ns = call_->start_ns();
   request->deadline_ns = DeadlineNs(*call_);
+  // A request that is refused here goes before its refusal is logged, which needs the message.
   NEREID_RETURN_IF_ERROR(Fill(*request));
+  request->Hold(std::move(buffer_));
   if (request->model.follows_rules()) [[unlikely]]
     DirectRequest(*context_, *call_, *request);
   if ((trace_ = StartTrace(*context_, *call_, request->model->name())) != nullptr) [[unlikely]] {
