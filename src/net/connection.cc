@@ -153,8 +153,10 @@ void Connection::OnEvents(uint32_t events) {
   if (closed_) return;
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) may_read_ = true;
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) has_ended_ = true;
+  if (events & (EPOLLHUP | EPOLLERR)) has_gone_ = true;
   if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) may_write_ = true;
   DeliverReady();
+  if (has_ended_ && !closed_ && !read_armed_) OnClientEnded();
 }
 
 void Connection::LookSoon() {

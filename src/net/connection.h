@@ -118,6 +118,10 @@ class Connection : private Watched {
   // Whether bytes do not pass through TLS.
   bool is_plain() const { return tls_ == nullptr; }
   bool read_armed() const { return read_armed_; }
+  // What is known of the client without reading: that it sends no more, and that nothing reaches it
+  // any more.
+  bool client_has_ended() const { return has_ended_; }
+  bool client_has_gone() const { return has_gone_; }
 
   // Sends what the socket takes without waiting. Returns the number of bytes (0 if the socket is
   // full), or -1 if the connection is broken. Any thread; the caller ensures that there is one
@@ -148,6 +152,8 @@ class Connection : private Watched {
   virtual void OnReadEnd(bool /*eof*/) {}
   // Called after ArmReadable when Receive will find bytes or the end.
   virtual void OnReadable() {}
+  // Called while no read is armed when client_has_ended or client_has_gone becomes true.
+  virtual void OnClientEnded() {}
   virtual void OnWritable() {}
   // Asks the connection to end when idle.
   virtual void OnDrain() = 0;
@@ -196,6 +202,7 @@ class Connection : private Watched {
   bool may_read_ = true;
   bool may_write_ = true;
   bool has_ended_ = false;          // nothing more will be announced
+  bool has_gone_ = false;           // neither bytes nor room will be
   std::byte* read_into_ = nullptr;  // buffer of the armed read; null: only wait
   size_t read_size_ = 0;
   std::atomic<uint32_t> references_{1};  // the open connection itself counts as one

@@ -307,20 +307,23 @@ def test_many_clients_at_once(server):
 
 
 @pytest.mark.newer
-def test_a_client_that_leaves_cancels_its_request(server):
-    """A minute of answers, which must not be computed once their client has left."""
+@pytest.mark.parametrize("more", ["", "\r\n", wire.encode("GET", "/v2").decode()], ids=["nothing", "line", "request"])
+def test_a_client_that_leaves_cancels_its_request(server, more):
+    """A minute of answers, which must not be computed once their client has left, whatever it had
+    sent after its request."""
+
+    def count():
+        statistics = requests.get(f"http://{server.http}/v2/models/slow/stats", timeout=30).json()
+        responses = statistics["model_stats"][0]["response_stats"]
+        return sum(r.get("cancel", {}).get("count", 0) for r in responses.values())
+
+    before = count()
     with socket.create_connection(("127.0.0.1", server.http_port)) as connection:
         body = json.dumps({"IN": 3000})
         path = "/v2/models/slow/generate_stream"
-        connection.sendall(wire.encode("POST", path, body))
+        connection.sendall(wire.encode("POST", path, body) + more.encode())
         assert b"200" in connection.recv(100)
-
-    def cancelled():
-        statistics = requests.get(f"http://{server.http}/v2/models/slow/stats", timeout=30).json()
-        responses = statistics["model_stats"][0]["response_stats"]
-        return sum(r.get("cancel", {}).get("count", 0) for r in responses.values()) > 0
-
-    servers.wait_until(cancelled, "the model to see that its client has left")
+    servers.wait_until(lambda: count() > before, "the model to see that its client has left")
 
 
 def test_clients_that_leave_at_any_moment(server):

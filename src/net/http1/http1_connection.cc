@@ -114,10 +114,20 @@ bool Http1Connection::Dispatch() {
       WaitForBytes();
       return false;
     }
-    if (handover_.RequestNotice()) return false;
+    if (handover_.RequestNotice()) {
+      NoticeClientEnd();
+      return false;
+    }
   }
   FinishExchange();
   return true;
+}
+
+// A client that has sent further requests may close its side and wait for all replies.
+void Http1Connection::NoticeClientEnd() {
+  if (state_ != State::kBusy || write_handed_) return;
+  const bool has_left = client_has_gone() || (client_has_ended() && receiver_.has_only_blanks());
+  if (has_left && handover_.RequestNotice()) listener_.Disconnect();
 }
 
 bool Http1Connection::Refuse(const HttpRefusal& refusal) {
@@ -143,7 +153,7 @@ void Http1Connection::OnRead(size_t n) {
   timeouts_.NoteProgress(CoarseNowMs());
   receiver_.Received(n);
   if (state_ == State::kBusy) {
-    if (handover_.RequestNotice()) return;
+    if (handover_.RequestNotice()) return NoticeClientEnd();
     FinishExchange();
   }
   Process();

@@ -76,6 +76,7 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   void OnReadEnd(bool eof) override;
   void OnReadable() override;
   void OnWritable() override;
+  void OnClientEnded() override { NoticeClientEnd(); }
   void OnDrain() override;
   void OnSweep(uint64_t now_ms) override;
   void OnClosed() override;
@@ -87,6 +88,8 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   void OnTurn();
   void ReadMore();
   void WaitForBytes();
+  // While bytes after the request keep the connection from reading: reports a client that has left.
+  void NoticeClientEnd();
   void BeginExchange(bool closes);
   // Passes the request to the handler. Returns true if the exchange is over and the next request
   // may begin.

@@ -6,8 +6,10 @@
 #include <latch>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,6 +60,49 @@ TEST(HttpServer, ReportsADisconnectBeforeTheReply) {
     }
     events.Wait();
     EXPECT_TRUE(held->disconnected());
+    RespondText(std::move(held), "nobody reads this");
+    EXPECT_TRUE(f.server->Drain(base::TimePoint::max()));
+  }
+}
+
+// Bytes after the request keep the server from reading, and so from seeing the end.
+TEST(HttpServer, ReportsADisconnectAfterFurtherBytes) {
+  struct Case {
+    std::string more;
+    bool comes_later;
+    bool resets;
+  };
+  const Case cases[] = {
+      {"\r\n", false, false}, {"\r\n", true, false},    {"\r\n", false, true},
+      {"\r\n", true, true},   {Post("y"), false, true}, {Post("y"), true, true},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("more '{}', later {}, reset {}", c.more, c.comes_later, c.resets));
+    Listening events;
+    base::Mutex mutex;
+    base::CondVar arrived;
+    HttpExchangePtr held;
+    bool is_second = false;
+    Fixture f([&](HttpExchangePtr e) {
+      if (std::exchange(is_second, true)) return Echo(std::move(e));
+      e->SetEvents(&events);
+      base::MutexLock lock(mutex);
+      held = std::move(e);
+      arrived.NotifyAll();
+    });
+    Client client(f.port());
+    client.Send(c.comes_later ? Post("x") : Post("x") + c.more);
+    {
+      base::MutexLock lock(mutex);
+      while (!held) arrived.Wait(mutex);
+    }
+    if (c.comes_later) client.Send(c.more);
+    if (c.resets) {
+      client.Reset();
+    } else {
+      client.Close();
+    }
+    events.Wait();
     RespondText(std::move(held), "nobody reads this");
     EXPECT_TRUE(f.server->Drain(base::TimePoint::max()));
   }

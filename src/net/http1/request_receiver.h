@@ -56,6 +56,10 @@ class RequestReceiver {
   bool leaves_rest() const { return body_.leaves_rest(); }
   // Whether bytes after the request wait.
   bool has_more() const { return !buffer_.empty(); }
+  // Whether these are only ends of lines, which some clients send after a body.
+  bool has_only_blanks() const {
+    return buffer_.bytes().find_first_not_of("\r\n") == std::string_view::npos;
+  }
   // Returns memory that is free until the next Room, for a small reply.
   std::span<std::byte> Spare() const { return buffer_.Spare(); }
 
