@@ -70,6 +70,14 @@ def test_a_request_may_come_byte_by_byte(connection):
     assert is_answer(connection.receive())
 
 
+@pytest.mark.newer
+def test_a_target_may_be_a_whole_address(connection):
+    assert is_answer(connection.request("POST", f"http://anyone:80{PATH}", REQUEST))
+    assert connection.request("GET", "HTTPS://localhost/v2/health/ready?verbose").json()["ready"] is True
+    assert connection.request("GET", "http://localhost").status == 404
+    assert connection.request("GET", "http:/v2/health/ready").status == 404
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunked_body(connection, size):
     reply = connection.request("POST", PATH, chunked(REQUEST, size), {"Transfer-Encoding": "chunked"})

@@ -30,7 +30,7 @@ class HttpHead {
 
   HttpMethod method() const { return method_; }
   std::string_view method_text() const { return method_text_; }
-  // The target as sent, with its percent-encoding: path[?query].
+  // The target as sent, with its percent-encoding but without scheme and authority: path[?query].
   std::string_view target() const { return target_; }
   std::string_view path() const { return target_.substr(0, target_.find('?')); }
   // Without the question mark.

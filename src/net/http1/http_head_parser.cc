@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http1/http_head_parser.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -37,6 +38,18 @@ HttpMethod MethodOf(boost::beast::http::verb method) {
 }
 
 std::string_view Text(boost::beast::string_view view) { return {view.data(), view.size()}; }
+
+// Returns the path and the query of a target that is a whole address, which any server has to take
+// (RFC 9112, 3.2.2); any other target as it is.
+std::string_view WithoutAuthority(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!net::EqualsIgnoringCase(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+    return target.empty() ? "/" : target;
+  }
+  return target;
+}
 
 }  // namespace
 
@@ -132,7 +145,7 @@ void HttpHeadParser::on_request_impl(Verb method, boost::beast::string_view meth
                                      boost::beast::string_view target, int version, Error&) {
   head_.method_ = MethodOf(method);
   head_.method_text_ = Text(method_text);
-  head_.target_ = Text(target);
+  head_.target_ = WithoutAuthority(Text(target));
   head_.version_ = version;
 }
 
