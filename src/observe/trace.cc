@@ -137,12 +137,8 @@ void Merge(const TraceField<T>& change, T current, T fallback, bool& is_own, T& 
 
 }  // namespace
 
-base::Status Tracing::ChangeOne(const std::string& model, const TraceChange& change) {
-  const auto found = models_.find(model);
-  Entry* const current = model.empty()            ? server_.get()
-                         : found == models_.end() ? nullptr
-                                                  : found->second.get();
-  const TraceSettings fallback = model.empty() ? options_.settings : server_->sampler->settings();
+base::Result<std::unique_ptr<Tracing::Entry>> Tracing::MakeChanged(
+    const Entry* current, const TraceChange& change, const TraceSettings& fallback) const {
   const TraceSettings before = current == nullptr ? fallback : current->sampler->settings();
   auto entry = std::make_unique<Entry>(current == nullptr ? Entry() : *current);
   TraceSettings settings;
@@ -151,29 +147,49 @@ base::Status Tracing::ChangeOne(const std::string& model, const TraceChange& cha
   Merge(change.count, before.count, fallback.count, entry->has_count, settings.count);
   Merge(change.log_frequency, before.log_frequency, fallback.log_frequency,
         entry->has_log_frequency, settings.log_frequency);
-  if (!model.empty() && entry->has_none()) {
-    models_.erase(model);
-    return base::OkStatus();
-  }
   entry->sampler = std::make_shared<TraceSampler>(settings, options_.mode, output_);
   if (const char* const why = entry->sampler->WhyInvalid();
       *why != '\0' && settings.levels != kTraceOff) {
     return base::InvalidArgumentError(std::string("Attempting to set invalid trace setting :") +
                                       why);
   }
-  (model.empty() ? server_ : models_[model]) = std::move(entry);
+  return entry;
+}
+
+base::Status Tracing::ChangeServer(const TraceChange& change) {
+  NEREID_ASSIGN_OR_RETURN(std::unique_ptr<Entry> server,
+                          MakeChanged(server_.get(), change, options_.settings));
+  // Models inherit the settings that they have not set themselves. All change, or none.
+  std::map<std::string, std::unique_ptr<Entry>, std::less<>> models;
+  for (const auto& [name, entry] : models_) {
+    auto changed = MakeChanged(entry.get(), {}, server->sampler->settings());
+    if (!changed.ok()) {
+      return base::Status(changed.status().code(), std::string(changed.status().message()) +
+                                                       ", with those of model '" + name + "'");
+    }
+    models[name] = std::move(*changed);
+  }
+  server_ = std::move(server);
+  models_ = std::move(models);
+  return base::OkStatus();
+}
+
+base::Status Tracing::ChangeModel(const std::string& model, const TraceChange& change) {
+  const auto found = models_.find(model);
+  NEREID_ASSIGN_OR_RETURN(std::unique_ptr<Entry> entry,
+                          MakeChanged(found == models_.end() ? nullptr : found->second.get(),
+                                      change, server_->sampler->settings()));
+  if (entry->has_none()) {
+    models_.erase(model);
+  } else {
+    models_[model] = std::move(entry);
+  }
   return base::OkStatus();
 }
 
 base::Status Tracing::Change(const std::string& model, const TraceChange& change) {
   base::MutexLock lock(mutex_);
-  NEREID_RETURN_IF_ERROR(ChangeOne(model, change));
-  if (model.empty()) {
-    // Models inherit the settings that they have not set themselves.
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : models_) names.push_back(name);
-    for (const std::string& name : names) NEREID_RETURN_IF_ERROR(ChangeOne(name, {}));
-  }
+  NEREID_RETURN_IF_ERROR(model.empty() ? ChangeServer(change) : ChangeModel(model, change));
   UpdateSwitch();
   return base::OkStatus();
 }

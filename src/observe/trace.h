@@ -204,7 +204,12 @@ class Tracing {
  private:
   struct Entry;
 
-  base::Status ChangeOne(const std::string& model, const TraceChange& change)
+  // Returns the settings that `change` makes of `current`, which may be null. Those that are not
+  // set explicitly are `fallback`.
+  base::Result<std::unique_ptr<Entry>> MakeChanged(const Entry* current, const TraceChange& change,
+                                                   const TraceSettings& fallback) const;
+  base::Status ChangeServer(const TraceChange& change) NEREID_REQUIRES(mutex_);
+  base::Status ChangeModel(const std::string& model, const TraceChange& change)
       NEREID_REQUIRES(mutex_);
   void UpdateSwitch() NEREID_REQUIRES(mutex_);
 

@@ -61,6 +61,22 @@ TEST_F(TraceSettingsTest, AreRefusedWithoutAnEffect) {
   EXPECT_TRUE(Change("m", {.levels = {.value = kTraceOff}, .rate = {.value = 0}}));
 }
 
+// A model may have settings of its own that are right only while those of the server are off.
+TEST_F(TraceSettingsTest, OfTheServerChangeForAllModelsOrForNone) {
+  EXPECT_TRUE(Change("", {.levels = {.value = kTraceOff}}));
+  EXPECT_TRUE(Change("a", {.rate = {.value = 3}}));
+  EXPECT_TRUE(Change("m", {.rate = {.value = 0}}));
+  EXPECT_FALSE(Change("", {.levels = {.value = kTraceTimestamps}}));
+  for (const char* const model : {"", "a", "m", "other"}) {
+    EXPECT_EQ(tracing_.Read(model).settings.levels, kTraceOff) << model;
+  }
+  EXPECT_FALSE(tracing_.is_on());
+  EXPECT_TRUE(Change("m", {.rate = {.is_cleared = true}}));
+  EXPECT_TRUE(Change("", {.levels = {.value = kTraceTimestamps}}));
+  EXPECT_TRUE(tracing_.is_on());
+  EXPECT_EQ(tracing_.Read("m").settings.levels, kTraceTimestamps);
+}
+
 TEST_F(TraceSettingsTest, AreShownWithTheFile) {
   const TraceView view = tracing_.Read("");
   EXPECT_EQ(view.file, "/nowhere/trace");
