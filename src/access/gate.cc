@@ -307,8 +307,14 @@ Gate::Outlook Gate::Foresee(const Sender& sender, Scope scope, std::string_view 
   }
   const Identified found = Identify(sender);
   const bool is_allowed = found.grant != nullptr && found.grant->scopes.Allows(scope) &&
-                          found.grant->models.Allows(model);
+                          (model.empty() || found.grant->models.Allows(model));
   return is_allowed ? Outlook::kAdmitted : Outlook::kDenied;
+}
+
+bool Gate::SeesAll(const Sender& sender, Scope scope) {
+  const Identified found = Identify(sender);
+  return found.grant != nullptr && found.grant->scopes.Allows(scope) &&
+         found.grant->models.allows_all();
 }
 
 bool Gate::AllowsModel(const Grant& grant, std::string_view model) {

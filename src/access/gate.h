@@ -80,6 +80,8 @@ class Gate {
   // What Admit will say, as far as the head of the request tells; counts nothing.
   enum class Outlook : uint8_t { kAdmitted, kDenied, kUnclear };
   Outlook Foresee(const Sender& sender, Scope scope, std::string_view model);
+  // Returns whether the sender may do this with every model; counts nothing.
+  bool SeesAll(const Sender& sender, Scope scope);
   // Returns whether a sender who was admitted may use the model; `text` is then for the client.
   bool AllowsModel(const Grant& grant, std::string_view model);
   static std::string ModelText(const Grant& grant, std::string_view model);

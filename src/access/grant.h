@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include "access/scope.h"
 #include "core/caller.h"
@@ -12,6 +13,10 @@
 namespace nereid::access {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// Why a sender who may use some models only is refused what tells of all of them, or changes all.
+inline constexpr std::string_view kIsAboutAllModels =
+    "this is about all models, and the key is for some of them only";
 
 // Immutable.
 struct Grant {

@@ -458,7 +458,7 @@ def test_a_key_for_some_models_sees_no_others(changing):
     limited = {
         "id": "res",
         "sha256": digest("res-key"),
-        "scopes": ["infer", "metadata", "model-control"],
+        "scopes": ["infer", "metadata", "model-control", "trace-log", "metrics"],
         "models": ["res*"],
     }
     replace(server, file, {"keys": [*rules()["keys"], limited]})
@@ -496,10 +496,46 @@ def test_a_key_for_some_models_sees_no_others(changing):
         ):
             with pytest.raises(Exception, match="may not use the model 'm'"):
                 refused()
+        with pytest.raises(Exception, match="this is about all models"):
+            client.update_trace_settings(settings={"trace_rate": "7"}, headers=headers)
+        client.update_trace_settings("resnet", settings={"trace_rate": "7"}, headers=headers)
+    trace = lambda path: ask(port, "POST", path, given, b'{"trace_rate":"7"}')  # noqa: E731
+    assert trace("/v2/trace/setting")[0] == 403
+    assert trace("/v2/models/resnet/trace/setting")[0] == 200
+    status, _, text = ask(server.metrics_port, "GET", "/metrics", given)
+    assert status == 403 and "this is about all models" in text
     # Protobuf's parsers take the last of several values, and so must the check.
     twice = b"\x0a\x06resnet\x0a\x01m"
     code, text = call(server.grpc, "ModelMetadata", metadata, message=twice)
     assert (code, text) == (grpc.StatusCode.PERMISSION_DENIED, "'res' may not use the model 'm'")
+
+
+def test_a_key_for_some_models_may_send_large_bodies_to_routes_that_name_none(changing):
+    server, file = changing
+    limited = {"id": "res", "sha256": digest("res-key"), "scopes": ["metadata"], "models": ["res*"]}
+    replace(server, file, {"keys": [limited]})
+    body = b"{}".ljust(70_000)
+    for form in (body, iter([body])):  # of a known length, and in chunks
+        status, _, text = ask(server.http_port, "POST", "/v2/repository/index", bearer("res-key"), form)
+        assert status == 200, text
+        assert [entry["name"] for entry in json.loads(text)] == ["resnet"]
+
+
+def test_reasons_name_models_only_to_who_may_see_all(changing):
+    server, file = changing
+    limited = {"id": "res", "sha256": digest("res-key"), "scopes": ["metadata"], "models": ["res*"]}
+    replace(server, file, {"keys": [*rules()["keys"], limited]})
+    config = json.dumps({"parameters": {"config": json.dumps({"backend": "nobody"})}}).encode()
+    path = "/v2/repository/models/m/load"
+    ask(server.http_port, "POST", "/v2/repository/models/m/unload", bearer(key_of("admin")))
+    assert ask(server.http_port, "POST", path, bearer(key_of("admin")), config)[0] == 400
+    ready = lambda given: ask(server.http_port, "GET", "/v2/health/ready?verbose", given)  # noqa: E731
+    status, _, text = ready(bearer(key_of("metadata")))
+    assert status == 400 and "'m'" in text
+    for given in ({}, bearer("res-key"), bearer(key_of("infer"))):
+        status, _, text = ready(given)
+        assert status == 400 and "'m'" not in text
+        assert "told to who has the scope 'metadata' for all models" in text
 
 
 def test_control_calls_leave_a_line_in_the_log(changing):

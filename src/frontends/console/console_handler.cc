@@ -71,9 +71,6 @@ void SendText(HttpExchangePtr exchange, int status, std::string_view text) {
                                               .text = text});
 }
 
-constexpr std::string_view kIsAboutAll =
-    "this tells of all models, and the key is for some of them only";
-
 std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -168,7 +165,7 @@ bool ConsoleHandler::Admit(HttpExchangePtr& exchange, const DataRoute& route) co
     }
     const access::Grant* const grant = http::GrantOf(*exchange);
     if (route.is_about_all && grant != nullptr && !grant->models.allows_all()) {
-      Refuse(std::move(exchange), 403, kIsAboutAll);
+      Refuse(std::move(exchange), 403, access::kIsAboutAllModels);
       return false;
     }
   }

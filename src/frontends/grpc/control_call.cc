@@ -295,13 +295,22 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 bool ControlCall::MayUseModel() {
   if (grant_ == nullptr || route_->scope == access::Scope::kHealth) return true;
   const std::string_view model = NamedModel(route_->model_field, bytes_);
-  if (model.empty() || context_->gate->AllowsModel(*grant_, model)) return true;
-  const std::string text = access::Gate::ModelText(*grant_, model);
+  if (model.empty() ? !ChangesAllModels() || grant_->models.allows_all()
+                    : context_->gate->AllowsModel(*grant_, model)) {
+    return true;
+  }
+  const std::string text = model.empty() ? std::string(access::kIsAboutAllModels)
+                                         : access::Gate::ModelText(*grant_, model);
   call_->Finish(StatusOf(access::Denial::kModel), text);
   if (IsAudited()) {
     common::Audit(CallToAudit(*call_, grant_.get()), text, /*is_refused=*/true);
   }
   return false;
+}
+
+bool ControlCall::ChangesAllModels() const {
+  return route_->scope == access::Scope::kTraceLog && route_->model_field != ModelField::kNone &&
+         !bytes_.empty();
 }
 
 // Requests for a status, and for settings that name no change, only read.

@@ -72,6 +72,8 @@ class ControlCall final : public http2::GrpcCallEvents {
   // Responds when the model that the request names is loaded on demand; returns false if it is
   // loaded already, or is no such model.
   bool AwaitModel();
+  // Whether this request, which names no model, changes something for all models.
+  bool ChangesAllModels() const;
   // Whether this request gets a line in the log.
   bool IsAudited() const;
 

@@ -100,6 +100,13 @@ bool AdmitModel(HttpExchangePtr& exchange, access::Gate* gate, std::string_view 
   return false;
 }
 
+bool AdmitToAllModels(HttpExchangePtr& exchange) {
+  const access::GrantRef grant = SenderOf(*exchange);
+  if (grant == nullptr || grant->models.allows_all()) return true;
+  Refuse(std::move(exchange), 403, access::kIsAboutAllModels, kTritonDialect);
+  return false;
+}
+
 bool IsRefused(const http1::HttpHead& head, const common::Restrictions& restrictions,
                common::Category category) {
   return restrictions.IsRestricted(category) &&

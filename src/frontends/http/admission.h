@@ -59,6 +59,10 @@ bool AdmitSender(http1::HttpExchangePtr& exchange, access::Gate* gate, access::S
 bool AdmitModel(http1::HttpExchangePtr& exchange, access::Gate* gate, std::string_view model,
                 const Dialect& dialect = kTritonDialect);
 
+// Refuses what tells of all models, or changes something for all of them, to an admitted sender who
+// may use only some. Replies and returns false if so.
+bool AdmitToAllModels(http1::HttpExchangePtr& exchange);
+
 // Refuses requests of a category that need a header which this one lacks (--http-restricted-api).
 // Replies and returns false if so.
 bool AdmitCategory(http1::HttpExchangePtr& exchange, const common::Restrictions& restrictions,

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/buffer_budget.h"
 #include "base/log.h"
 #include "common/admission.h"
@@ -109,6 +111,16 @@ bool WantsReasons(const http1::HttpHead& head) {
     query.remove_prefix(std::min(query.size(), part.size() + 1));
   }
   return false;
+}
+
+// Keeps how many problems there are, for those who may not see of which models.
+void HideProblems(service::HealthChecks& checks) {
+  for (service::HealthCheck& check : checks) {
+    if (check.problems.empty()) continue;
+    check.problems = {
+        fmt::format("{}, which are told to who has the scope 'metadata' for all models",
+                    check.problems.size())};
+  }
 }
 
 // Returns whether reading the body of an inference takes long: its JSON is large, or it is
@@ -353,7 +365,13 @@ void ApiHandler::RespondWithReadiness(HttpExchangePtr exchange, RouteKind kind,
                                       std::string_view model, std::string_view version) {
   if (kind == RouteKind::kServerReady) {
     std::optional<service::HealthChecks> checks;
-    if (WantsReasons(exchange->head())) checks = service_.CheckReadiness();
+    if (WantsReasons(exchange->head())) {
+      checks = service_.CheckReadiness();
+      if (options_.gate != nullptr &&
+          !options_.gate->SeesAll(ExchangeSender(*exchange), access::Scope::kMetadata)) {
+        HideProblems(*checks);
+      }
+    }
     return RespondHealth(std::move(exchange), "ready", service_.IsReady(), checks);
   }
   RespondWithModelReadiness(std::move(exchange), model, version);
@@ -436,6 +454,7 @@ void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route,
   }
   const std::string model(route.model);
   if (exchange->head().method() == http1::HttpMethod::kPost) {
+    if (model.empty() && !AdmitToAllModels(exchange)) return;
     if (RefuseOversize(exchange)) return;
     const base::Status status = UpdateTraceSettings(*tracing_, model, exchange->body());
     if (!status.ok()) return RespondError(std::move(exchange), status);

@@ -49,6 +49,7 @@ std::string MetricsHandler::Text() const {
 void MetricsHandler::Handle(HttpExchangePtr exchange) {
   exchange->TreatHeadAsGet();
   if (gate_ != nullptr && !AdmitSender(exchange, gate_, access::Scope::kMetrics, {}, {})) return;
+  if (!AdmitToAllModels(exchange)) return;
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
   }
