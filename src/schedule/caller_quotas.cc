@@ -92,20 +92,21 @@ bool CallerQuotas::Use::IsIdle(uint64_t now_ns) {
          bytes.Left(now_ns) >= bytes.capacity();
 }
 
-base::Status CallerQuotas::Use::Check(core::Request& request, double size, uint64_t now_ns) {
-  if (requests.is_limited()) {
-    const double left = std::floor(requests.Left(now_ns));
-    if (request.quota_left.limit == 0 || left < request.quota_left.remaining) {
-      const auto reset =
-          std::chrono::ceil<std::chrono::seconds>(requests.Until(requests.capacity(), now_ns));
-      request.quota_left = {.limit = static_cast<uint32_t>(requests.capacity()),
-                            .remaining = static_cast<uint32_t>(left),
-                            .reset_s = static_cast<uint32_t>(reset.count())};
-    }
-    if (!requests.Has(1, now_ns)) {
-      return OverError(*request.caller, limits.requests_per_s, "requests per second",
-                       requests.Until(1, now_ns));
-    }
+void CallerQuotas::Use::SayWhatIsLeft(core::Request& request, uint64_t now_ns) {
+  if (!requests.is_limited()) return;
+  const double left = std::floor(requests.Left(now_ns));
+  if (request.quota_left.limit != 0 && left >= request.quota_left.remaining) return;
+  const auto reset =
+      std::chrono::ceil<std::chrono::seconds>(requests.Until(requests.capacity(), now_ns));
+  request.quota_left = {.limit = static_cast<uint32_t>(requests.capacity()),
+                        .remaining = static_cast<uint32_t>(left),
+                        .reset_s = static_cast<uint32_t>(reset.count())};
+}
+
+base::Status CallerQuotas::Use::Check(const core::Request& request, double size, uint64_t now_ns) {
+  if (!requests.Has(1, now_ns)) {
+    return OverError(*request.caller, limits.requests_per_s, "requests per second",
+                     requests.Until(1, now_ns));
   }
   if (!bytes.Has(size, now_ns)) {
     return OverError(*request.caller, limits.bytes_per_s, "bytes per second",
@@ -175,16 +176,20 @@ std::optional<base::Status> CallerQuotas::AdmitTo(Account& account, core::Reques
   {
     base::MutexLock lock(account.mutex);
     if (account.caller != request.caller) return std::nullopt;
-    NEREID_RETURN_IF_ERROR(account.own.Check(request, bytes, now_ns));
-    if (AreLimited(model.caller_limits())) {
+    base::Status status = account.own.Check(request, bytes, now_ns);
+    if (status.ok() && AreLimited(model.caller_limits())) {
       of_model = account.UseOf(model, now_ns);
-      NEREID_RETURN_IF_ERROR(of_model->Check(request, bytes, now_ns));
-      of_model->Take(bytes, now_ns);
+      status = of_model->Check(request, bytes, now_ns);
     }
-    account.own.Take(bytes, now_ns);
+    if (status.ok()) {
+      account.own.Take(bytes, now_ns);
+      if (of_model != nullptr) of_model->Take(bytes, now_ns);
+    }
+    account.own.SayWhatIsLeft(request, now_ns);
+    if (of_model != nullptr) of_model->SayWhatIsLeft(request, now_ns);
+    if (!status.ok()) return status;
     if (account.own.limits.in_flight > 0) own = &account.own;
   }
-  if (request.quota_left.remaining > 0) --request.quota_left.remaining;
   if (of_model != nullptr && of_model->limits.in_flight == 0) of_model.reset();
   if (own != nullptr || of_model != nullptr) {
     base::ObjectPool<InFlight>::Take()->Open(own, std::move(of_model), request);

@@ -37,11 +37,12 @@ class CallerQuotas {
   struct Use {
     explicit Use(const core::CallerLimits& of);
     bool IsIdle(uint64_t now_ns);
-    // Returns why `request`, whose inputs have `size` bytes, is too much. Tells the request what is
-    // left of the requests.
-    base::Status Check(core::Request& request, double size, uint64_t now_ns);
+    // Returns why `request`, whose inputs have `size` bytes, is too much.
+    base::Status Check(const core::Request& request, double size, uint64_t now_ns);
     // REQUIRES: Check returned OK.
     void Take(double size, uint64_t now_ns);
+    // Tells the request what is left of the requests, unless another limit leaves less.
+    void SayWhatIsLeft(core::Request& request, uint64_t now_ns);
 
     const core::CallerLimits limits;
     TokenBucket requests;

@@ -62,6 +62,7 @@ TEST_F(CallerQuotasTest, SayWhatIsLeft) {
   ASSERT_TRUE(quotas_.Admit(*first, kStart).ok());
   EXPECT_EQ(first->quota_left.limit, 3u);
   EXPECT_EQ(first->quota_left.remaining, 2u);
+  EXPECT_EQ(first->quota_left.reset_s, 1u);
   ASSERT_TRUE(Admit(one).ok());
   ASSERT_TRUE(Admit(one).ok());
   const core::RequestPtr refused = Request(one);

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.newer  # ours
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüß dich"}]
 KEY = "the key of one client"
+LIMITED_KEY = "sk-limited"
 SERVED = ["chat", "echo", "embed", "ensemble", "parrot", "wrong"]
 
 
@@ -382,7 +383,13 @@ def guarded(require_server, repository, tmp_path_factory):
         "scopes": ["infer"],
         "models": ["echo", "parrot", "unserved"],
     }
-    (folder / "keys.json").write_text(json.dumps({"keys": [rule]}))
+    limited = {
+        "id": "two",
+        "sha256": hashlib.sha256(LIMITED_KEY.encode()).hexdigest(),
+        "scopes": ["infer"],
+        "limits": {"requests_per_second": 50},
+    }
+    (folder / "keys.json").write_text(json.dumps({"keys": [rule, limited]}))
     args = [
         f"--api-keys={folder / 'keys.json'}",
         "--max-requests-per-model=1",
@@ -414,6 +421,22 @@ def test_keys_and_lists_of_models(guarded):
     ):
         with pytest.raises(openai.PermissionDeniedError, match="may not use the model"):
             call()
+
+
+def test_a_client_with_a_rate_is_told_what_is_left(guarded):
+    client = connect(guarded, key=LIMITED_KEY)
+    completions = client.completions.with_raw_response
+    chat = client.chat.completions.with_raw_response
+    for reply in (
+        completions.create(model="echo", prompt="x"),
+        completions.create(model="echo", prompt="x", stream=True),
+        chat.create(model="chat", messages=MESSAGES),
+        client.embeddings.with_raw_response.create(model="embed", input="x"),
+    ):
+        assert reply.headers["RateLimit-Limit"] == "50"
+        assert 0 <= int(reply.headers["RateLimit-Remaining"]) < 50
+        assert reply.headers["RateLimit-Reset"] == "1"
+        reply.parse()
 
 
 def test_limits_hold(guarded, tmp_path):

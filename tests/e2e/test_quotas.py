@@ -19,6 +19,7 @@ LIMITS = {
     "slow": {"requests_per_second": 0.01},
     "few_bytes": {"bytes_per_second": 8},
     "free": {},
+    "generating": {"requests_per_second": 0.01},
 }
 
 
@@ -55,6 +56,7 @@ def test_requests_beyond_the_rate_are_refused_until_it_allows_more(server):
     assert first.status == 200
     assert first.headers["ratelimit-limit"] == "1"
     assert first.headers["ratelimit-remaining"] == "0"
+    assert 90 <= int(first.headers["ratelimit-reset"]) <= 100
     refused = infer(server, "slow")
     assert refused.status == 429
     assert refused.error == "'slow' has used up its limit of 0.01 requests per second"
@@ -70,6 +72,28 @@ def test_a_refusal_over_grpc_is_resource_exhausted(server):
         with pytest.raises(InferenceServerException) as error:
             client.infer("open", [tensor], headers={"authorization": "Bearer key-slow"})
     assert error.value.status() == str(grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+
+def test_what_is_left_is_told_to_who_generates(server):
+    headers = {"Authorization": "Bearer key-generating"}
+    body = json.dumps({"INPUT0": [1, 2]})
+    generate = lambda action, size=0: wire.request(  # noqa: E731
+        server, "POST", f"/v2/models/open/{action}", body.ljust(size), headers
+    )
+    first = generate("generate_stream")
+    assert first.status == 200 and first.headers["content-type"].startswith("text/event-stream")
+    assert first.headers["ratelimit-limit"] == "1"
+    assert first.headers["ratelimit-remaining"] == "0"
+    assert 90 <= int(first.headers["ratelimit-reset"]) <= 100
+    # A large body is submitted by another thread than a small one.
+    for action in ("generate", "generate_stream"):
+        for size in (0, 70_000):
+            refused = generate(action, size)
+            assert refused.status == 429, (action, size)
+            assert refused.error == "'generating' has used up its limit of 0.01 requests per second"
+            assert refused.headers["content-type"] == "application/json"
+            assert 90 <= int(refused.headers["retry-after"]) <= 100
+            assert 90 <= int(refused.headers["ratelimit-reset"]) <= 100
 
 
 def test_bytes_of_inputs_have_a_rate(server):

@@ -29,13 +29,12 @@ class Server {
       sink.Send(std::move(response), true);
     };
     http1::HttpServerOptions options;
-    options.listener.address = "127.0.0.1";
+    options.listener.address = "unix:" + nereid::fuzz::SocketPath();
     options.max_body_bytes = 100'000;
     auto started = http1::HttpServer::Start(options, pool_, handler_);
     NEREID_CHECK(started.ok());
     server_ = std::move(*started);
   }
-  uint16_t port() const { return server_->port(); }
 
  private:
   http::FakeService service_{http::MakeModel({DataType::kFp32, DataType::kBytes})};
@@ -81,8 +80,7 @@ std::vector<std::string> FuzzSeeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Server server;
-  const std::string replies =
-      nereid::fuzz::Exchange(server.port(), {reinterpret_cast<const char*>(data), size});
+  const std::string replies = nereid::fuzz::Exchange({reinterpret_cast<const char*>(data), size});
   NEREID_CHECK(replies.empty() || replies.starts_with("HTTP/1."));
   return 0;
 }

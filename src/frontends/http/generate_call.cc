@@ -31,11 +31,14 @@ constexpr char kNotOneResponse[] =
     "generate expects model to produce exactly 1 response, use generate stream for model that "
     "generates various number of responses";
 
-// Returns whether the request never reached an instance, and the thread that submitted it reports
-// this.
-bool WasRefused(const core::Response& response, const http1::HttpExchange& exchange) {
+// The call that this thread is submitting.
+thread_local const GenerateCall* submitting = nullptr;
+
+// Returns whether the request never reached an instance, and this is said before its submission is
+// over.
+bool WasRefused(const core::Response& response, const GenerateCall& call) {
   return !response.error().ok() && response.request().times.batch_start_ns == 0 &&
-         exchange.reactor().IsCurrent();
+         submitting == &call;
 }
 
 }  // namespace
@@ -73,7 +76,9 @@ void GenerateCall::Submit(GenerateSubmission submission, service::Service& servi
   self->cancellation_.Open(*request);
   self->exchange_->SetEvents(self);
   // From here on another thread may respond; `self` may be gone when this returns.
+  const GenerateCall* const outer = std::exchange(submitting, self);
   service.Infer(std::move(request));
+  submitting = outer;
 }
 
 void GenerateCall::Send(core::ResponsePtr response, bool is_final) {
@@ -95,16 +100,18 @@ void GenerateCall::Pass(const core::Response* response, bool is_final) {
     common::LogFailedInference(response->request().id, response->error());
   }
   if (exchange_ == nullptr) return;
+  if (response != nullptr && response_count_ == 1) quota_left_ = response->request().quota_left;
   if (!is_stream_) {
     if (response != nullptr) Collect(*response);
     if (is_final) SendReply();
   } else if (response != nullptr && response_count_ == 1 && is_final &&
-             WasRefused(*response, *exchange_)) {
-    RespondError(std::move(exchange_), response->error());
+             WasRefused(*response, *this)) {
+    const std::string headers = Headers();
+    RespondError(std::move(exchange_), response->error(), headers);
   } else {
     if (response != nullptr) SendEvent(*response, is_final);
     if (is_final && exchange_ != nullptr) {
-      if (!has_started_) StartStream(200, {});
+      if (!has_started_) StartStream(base::OkStatus(), {});
       http1::HttpExchange::EndStream(std::move(exchange_));
     }
   }
@@ -123,7 +130,7 @@ void GenerateCall::Collect(const core::Response& response) {
 
 void GenerateCall::SendReply() {
   if (response_count_ != 1) error_ = base::InternalError(kNotOneResponse);
-  const std::string headers = LoadHeader();
+  const std::string headers = Headers();
   if (!error_.ok()) return RespondError(std::move(exchange_), error_, headers);
   http1::HttpExchange::Respond(
       std::move(exchange_),
@@ -144,9 +151,7 @@ void GenerateCall::SendEvent(const core::Response& response, bool is_final) {
     return http1::HttpExchange::EndStream(std::move(exchange_), text_);
   }
   const uint64_t rounds_seen = pacer_.rounds();
-  const bool has_room =
-      has_started_ ? exchange_->WriteChunk(text_)
-                   : StartStream(error.ok() ? 200 : common::HttpStatus(error.code()), text_);
+  const bool has_room = has_started_ ? exchange_->WriteChunk(text_) : StartStream(error, text_);
   if (has_room) {
     pacer_.NoteRoom();
   } else if (!is_final) {
@@ -155,9 +160,11 @@ void GenerateCall::SendEvent(const core::Response& response, bool is_final) {
   }
 }
 
-bool GenerateCall::StartStream(int status, std::string_view event) {
+bool GenerateCall::StartStream(const base::Status& error, std::string_view event) {
   has_started_ = true;
-  const std::string headers = LoadHeader();
+  const int status = error.ok() ? 200 : common::HttpStatus(error.code());
+  std::string headers = Headers();
+  if (!error.ok()) AppendRetryAfterLine(status, error, headers);
   return exchange_->StartStream(
       {.status = status, .content_type = "text/event-stream; charset=utf-8", .headers = headers},
       event);
@@ -175,9 +182,12 @@ void GenerateCall::CancelRequest() {
   if (const core::RequestRef request = cancellation_.Take()) service_->Cancel(*request);
 }
 
-std::string GenerateCall::LoadHeader() const {
+std::string GenerateCall::Headers() const {
+  std::string lines;
+  AppendRateLimitLines(quota_left_, lines);
   const std::string_view format = exchange_->head().Header(common::kLoadFormatHeader);
-  return format.empty() ? std::string() : MakeLoadHeader(format, *service_);
+  if (!format.empty()) lines += MakeLoadHeader(format, *service_);
+  return lines;
 }
 
 void GenerateCall::OnRequestGone() {
@@ -203,6 +213,7 @@ void GenerateCall::Recycle() {
   is_stream_ = false;
   has_started_ = false;
   response_count_ = 0;
+  quota_left_ = {};
   error_ = base::OkStatus();
   text_.clear();
   trace_.reset();

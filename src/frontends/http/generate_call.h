@@ -62,10 +62,12 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   void Collect(const core::Response& response);
   void SendReply();
   void SendEvent(const core::Response& response, bool is_final);
-  bool StartStream(int status, std::string_view event);
+  // Sends the head of the stream, for its first event.
+  bool StartStream(const base::Status& error, std::string_view event);
   void GiveUp(const char* why);
   void CancelRequest();
-  std::string LoadHeader() const;
+  // Returns the header lines of every reply but its type.
+  std::string Headers() const;
 
   service::Service* service_ = nullptr;
   base::UnitGrant in_flight_;
@@ -74,8 +76,9 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   bool is_stream_ = false;
   bool has_started_ = false;  // the stream's head is sent
   uint64_t response_count_ = 0;
-  base::Status error_;  // the error of the only response of generate
-  std::string text_;    // its body, or the event that is being written
+  core::QuotaLeft quota_left_;  // as of the first response
+  base::Status error_;          // the error of the only response of generate
+  std::string text_;            // its body, or the event that is being written
   std::shared_ptr<observe::Trace> trace_;
   StreamPacer pacer_;
 

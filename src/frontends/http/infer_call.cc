@@ -50,23 +50,15 @@ void MarkAsLent(std::string_view body, core::Request& request) {
 
 }  // namespace
 
-constexpr std::chrono::seconds kSoon{1};
-
 void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers, const Dialect& dialect) {
   const int status = ErrorStatus(error, dialect);
   const std::string body = ErrorJson(status, error.message(), dialect);
-  std::string more;
-  // Whatever refuses with 503 is over soon.
-  const auto retry_after = status == 503
-                               ? std::max<std::chrono::nanoseconds>(error.retry_after(), kSoon)
-                               : error.retry_after();
-  if (retry_after.count() > 0) [[unlikely]] {
-    headers = more = std::string(headers) + RetryAfterLine(retry_after);
-  }
+  std::string lines(headers);
+  AppendRetryAfterLine(status, error, lines);
   http1::HttpExchange::Respond(
       std::move(exchange),
-      {.status = status, .content_type = "application/json", .headers = headers, .text = body});
+      {.status = status, .content_type = "application/json", .headers = lines, .text = body});
 }
 
 namespace {

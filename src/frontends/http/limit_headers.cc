@@ -15,6 +15,8 @@ namespace {
 // Nobody waits longer, and its nanoseconds fit into all arithmetic on the clock.
 constexpr double kMaxSeconds = 1e6;
 
+constexpr std::chrono::seconds kSoon{1};
+
 // Returns how many seconds a unit has; 0 if there is no such unit.
 double SecondsOf(std::string_view unit) {
   if (unit.empty() || unit == "s") return 1;
@@ -51,6 +53,13 @@ base::Status ReadRequestTimeout(const http1::HttpExchange& exchange, core::Reque
 
 std::string RetryAfterLine(std::chrono::nanoseconds after) {
   return fmt::format("Retry-After: {}\r\n", std::chrono::ceil<std::chrono::seconds>(after).count());
+}
+
+void AppendRetryAfterLine(int status, const base::Status& error, std::string& lines) {
+  // Whatever refuses with 503 is over soon.
+  const auto after = status == 503 ? std::max<std::chrono::nanoseconds>(error.retry_after(), kSoon)
+                                   : error.retry_after();
+  if (after.count() > 0) lines += RetryAfterLine(after);
 }
 
 void AppendRateLimitLines(const core::QuotaLeft& left, std::string& lines) {

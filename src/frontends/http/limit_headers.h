@@ -25,6 +25,10 @@ base::Status ReadRequestTimeout(const http1::HttpExchange& exchange, core::Reque
 // Returns the whole header line. Its unit is the second, so it is rounded up.
 std::string RetryAfterLine(std::chrono::nanoseconds after);
 
+// Appends the line Retry-After of a reply with that status and error; nothing if trying again would
+// not help.
+void AppendRetryAfterLine(int status, const base::Status& error, std::string& lines);
+
 // Appends the lines of all three headers RateLimit-*; nothing if there is no limit.
 void AppendRateLimitLines(const core::QuotaLeft& left, std::string& lines);
 

@@ -13,14 +13,16 @@ ApiError FieldError(std::string_view param, std::string message) {
   return {base::InvalidArgumentError(std::move(message)), param};
 }
 
-void RespondError(http1::HttpExchangePtr exchange, const ApiError& error) {
+void RespondError(http1::HttpExchangePtr exchange, const ApiError& error,
+                  std::string_view headers) {
   if (error.param().empty() && error.code().empty()) {
-    return http::RespondError(std::move(exchange), error.status(), {}, http::kOpenAiDialect);
+    return http::RespondError(std::move(exchange), error.status(), headers, http::kOpenAiDialect);
   }
   const std::string body = ErrorJson(error);
   http1::HttpExchange::Respond(std::move(exchange),
                                {.status = common::HttpStatus(error.status().code()),
                                 .content_type = "application/json",
+                                .headers = headers,
                                 .text = body});
 }
 

@@ -38,7 +38,8 @@ class [[nodiscard]] ApiError {
 ApiError FieldError(std::string_view param, std::string message);
 
 // Replies with the error.
-void RespondError(http1::HttpExchangePtr exchange, const ApiError& error);
+void RespondError(http1::HttpExchangePtr exchange, const ApiError& error,
+                  std::string_view headers = {});
 
 // Returns the error's JSON, for an event of a stream.
 std::string ErrorJson(const ApiError& error);

@@ -15,6 +15,7 @@
 #include "common/json_text.h"
 #include "core/model.h"
 #include "http/infer_call.h"
+#include "http/limit_headers.h"
 #include "openai/completion.h"
 #include "openai/fields.h"
 #include "openai/inputs.h"
@@ -106,6 +107,7 @@ void EmbeddingCall::Send(core::ResponsePtr response, bool is_final) {
   if (response != nullptr && !response->error().ok()) {
     common::LogFailedInference(response->request().id, response->error());
   }
+  if (response != nullptr) quota_left_ = response->request().quota_left;
   if (response != nullptr && vector_count_ == batch_begin_) error_ = Collect(*response);
   // This or the end of `response` may destroy the request, so both come last.
   if (is_final) cancellation_.Close();
@@ -182,7 +184,9 @@ base::Status EmbeddingCall::AppendVector(const ResponseOutput& output, size_t fi
 
 void EmbeddingCall::Respond() {
   common::EndFlight(submission_.model, submission_.in_flight);
-  if (!error_.ok()) return RespondError(std::move(submission_.exchange), error_);
+  std::string headers = fmt::format("x-request-id: {}\r\n", id_);
+  http::AppendRateLimitLines(quota_left_, headers);
+  if (!error_.ok()) return RespondError(std::move(submission_.exchange), error_, headers);
   std::string json = R"({"object":"list","data":[)";
   json += json_;
   json += "],\"model\":";
@@ -190,7 +194,6 @@ void EmbeddingCall::Respond() {
   json += ',';
   AppendUsage(usage_, true, json);
   json += '}';
-  const std::string headers = fmt::format("x-request-id: {}\r\n", id_);
   HttpExchange::Respond(
       std::move(submission_.exchange),
       {.status = 200, .content_type = "application/json", .headers = headers, .text = json});

@@ -64,6 +64,7 @@ class EmbeddingCall final : public core::ResponseSink, private http1::HttpExchan
   size_t vector_count_ = 0;
   std::string json_;
   Usage usage_;
+  core::QuotaLeft quota_left_;  // as of the last response
   ApiError error_;
 
   // Whether the submitter has returned, and whether the request is gone: who comes second goes on.

@@ -13,6 +13,7 @@
 #include "common/failed_inference.h"
 #include "core/model.h"
 #include "http/infer_call.h"
+#include "http/limit_headers.h"
 
 namespace nereid::openai {
 
@@ -74,6 +75,7 @@ void TextCall::Send(core::ResponsePtr response, bool is_final) {
   // The end of this or of `response` may destroy the request and with it this object.
   core::RequestRef request;
   if (is_final) request = common::EndFlight(cancellation_, response.get(), in_flight_);
+  if (response != nullptr) quota_left_ = response->request().quota_left;
   if (exchange_ != nullptr && response != nullptr) Take(*response, is_final);
   if (!is_final) return;
   if (exchange_ != nullptr) Finish();
@@ -164,7 +166,8 @@ void TextCall::Finish() {
 
 void TextCall::Fail(const base::Status& error) {
   if (!has_started_) {
-    RespondError(std::move(exchange_), error);
+    const std::string headers = Headers();
+    RespondError(std::move(exchange_), error, headers);
   } else {
     event_ = "data: " + ErrorJson(error) + "\n\n";
     event_ += kDoneEvent;
@@ -207,7 +210,9 @@ void TextCall::CancelRequest() {
 }
 
 std::string TextCall::Headers() const {
-  return fmt::format("x-request-id: {}\r\n", options_.head.id);
+  std::string lines = fmt::format("x-request-id: {}\r\n", options_.head.id);
+  http::AppendRateLimitLines(quota_left_, lines);
+  return lines;
 }
 
 void TextCall::OnRequestGone() {

@@ -82,6 +82,7 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
   size_t call_count_ = 0;
   std::string finish_reason_;
   Usage usage_;
+  core::QuotaLeft quota_left_;  // as of the last response
   std::string event_;
   bool has_started_ = false;    // the stream's head is sent
   bool has_sent_part_ = false;  // so is an event
