@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client for fuzzers of whole servers: it sends any bytes and waits until the server is done.
+// A client for fuzzers of whole servers: it sends any bytes and waits until the server is done. It
+// uses a Unix socket, because a port stays taken for a minute after its connection, and a fuzzer
+// makes more connections than a machine has ports.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -17,29 +19,22 @@
 
 namespace nereid::fuzz {
 
-// Gives the socket one of a million addresses of this machine, another each time: a port stays
-// taken for a minute after its connection, and a fuzzer makes more connections than an address has
-// ports.
-inline void BindToNextAddress(int socket) {
-  static uint32_t next = static_cast<uint32_t>(::getpid()) * 4096;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(0x7f100000 + next++ % 0x100000);
-  const int on = 1;
-  NEREID_CHECK(::setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0);
-  NEREID_CHECK(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+// Returns the path of this process's socket.
+inline std::string SocketPath() {
+  const std::string name = "nereid-fuzz-" + std::to_string(::getpid());
+  return (std::filesystem::temp_directory_path() / name).string();
 }
 
-// Sends the bytes to that port of this machine, says that nothing more will come, and returns what
+// Sends the bytes to the server on SocketPath, says that nothing more will come, and returns what
 // the server sent until it closed the connection. The process ends if it does not do so in time.
-inline std::string Exchange(uint16_t port, std::string_view bytes) {
+inline std::string Exchange(std::string_view bytes) {
   constexpr int kPatienceMs = 20'000;
-  const base::UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  BindToNextAddress(client.get());
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+  const base::UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  static const std::string path = SocketPath();
+  NEREID_CHECK(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.data(), path.size());
   NEREID_CHECK(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   while (!bytes.empty()) {
     const ssize_t sent = ::send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

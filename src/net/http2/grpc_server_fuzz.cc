@@ -59,14 +59,14 @@ class Server {
  public:
   Server() : pool_(1) {
     GrpcServerOptions options;
-    options.listener.address = "127.0.0.1";
+    options.listener.address = "unix:" + nereid::fuzz::SocketPath();
     options.max_message_bytes = 1 << 20;
     auto started = GrpcServer::Start(options, pool_, handler_);
     NEREID_CHECK(started.ok());
     server_ = std::move(*started);
   }
 
-  void Serve(std::string_view bytes) { nereid::fuzz::Exchange(server_->port(), bytes); }
+  void Serve(std::string_view bytes) { nereid::fuzz::Exchange(bytes); }
 
  private:
   EchoHandler handler_;
