@@ -12,9 +12,6 @@ enum { kReleaseAll = 1 };
 static PyObject* request_class;
 static PyObject* read_form;       // (bytes) -> ([(name, type, shape, place, size)], outputs)
 static PyObject* check_response;  // (tensors, error, parameters) -> the same, or an exception
-static PyObject* allocate;        // (size) -> a block that is freed by the server
-static PyObject* allocate_kept;   // (size) -> a block that stays, and its size
-static PyObject* drop_kept;       // (block, size): the kept block is not kept any more
 static PyObject* no_parameters;
 static PyObject* release_all;  // the flags of a request that is not rescheduled
 
@@ -477,25 +474,13 @@ static uint64_t BlockFor(uint64_t size) {
     atomic_store_explicit(&HeaderAt(kept_block)->state, kBlockInUse, memory_order_relaxed);
     return kept_block;
   }
-  const int is_kept = size <= kMaxKept;
-  PyObject* const made =
-      PyObject_CallFunction(is_kept ? allocate_kept : allocate, "K", (unsigned long long)size);
-  if (made == NULL) return 0;
-  unsigned long long block = 0, block_size = 0;
-  if (!is_kept) {
-    block = PyLong_AsUnsignedLongLong(made);
-  } else if (PyArg_ParseTuple(made, "KK", &block, &block_size)) {
-    if (kept_block != 0) {
-      PyObject* const dropped = PyObject_CallFunction(
-          drop_kept, "KK", (unsigned long long)kept_block, (unsigned long long)kept_size);
-      if (dropped == NULL) block = 0;
-      Py_XDECREF(dropped);
-    }
-    kept_block = block;
-    kept_size = block_size;
-  }
-  Py_DECREF(made);
-  return PyErr_Occurred() ? 0 : block;
+  if (size > kMaxKept) return TakeBlockForServer(size);
+  uint64_t whole = 0;
+  const uint64_t block = TakeBlock(size, &whole);
+  if (block == 0 || (kept_block != 0 && LeaveBlock(kept_block, kept_size) != 0)) return 0;
+  kept_block = block;
+  kept_size = whole;
+  return block;
 }
 
 static char* Put(char* to, const void* from, size_t size) {
@@ -564,12 +549,11 @@ static PyObject* WriteResponses(PyObject* self, PyObject* args) {
   return result;
 }
 
-// setup_messages(request class, read_form, check_response, allocate, allocate_kept, drop_kept,
-// no_parameters, release_all)
+// setup_messages(request class, read_form, check_response, no_parameters, release_all)
 static PyObject* Setup(PyObject* self, PyObject* args) {
   (void)self;
-  PyObject** const places[] = {&request_class, &read_form, &check_response, &allocate,
-                               &allocate_kept, &drop_kept, &no_parameters,  &release_all};
+  PyObject** const places[] = {&request_class, &read_form, &check_response, &no_parameters,
+                               &release_all};
   enum { kCount = sizeof(places) / sizeof(places[0]) };
   if (PyTuple_Size(args) != kCount) {
     PyErr_SetString(PyExc_TypeError, "setup_messages: wrong number of arguments");

@@ -51,8 +51,8 @@ static struct PyModuleDef kModule = {
 PyMODINIT_FUNC PyInit_native(void) {
   PyObject* const module = PyModule_Create(&kModule);
   if (module == NULL) return NULL;
-  if (AddLayout(module) != 0 || AddWaits(module) != 0 || AddTensors(module) != 0 ||
-      AddMessages(module) != 0) {
+  if (AddLayout(module) != 0 || AddWaits(module) != 0 || AddBlocks(module) != 0 ||
+      AddTensors(module) != 0 || AddMessages(module) != 0) {
     Py_DECREF(module);
     return NULL;
   }

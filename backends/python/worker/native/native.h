@@ -69,6 +69,16 @@ int IsArray(PyObject* object);
 int HasType(const Array* array, int type);
 uint64_t ByteSizeOf(const Array* array, int type);
 
+// --- The worker's own blocks ---
+
+// Returns the offset of a block with room for `size` bytes after its header; 0 with an exception
+// set. It stays in use until LeaveBlock(), and *whole is its size with the header.
+uint64_t TakeBlock(uint64_t size, uint64_t* whole);
+// Leaves such a block to the server, which frees it. -1 with an exception set.
+int LeaveBlock(uint64_t offset, uint64_t whole);
+// Does both.
+uint64_t TakeBlockForServer(uint64_t size);
+
 // --- Tensors ---
 
 typedef struct {
@@ -96,6 +106,7 @@ PyObject* ValuesOf(Tensor* tensor);
 
 int AddLayout(PyObject* module);
 int AddWaits(PyObject* module);
+int AddBlocks(PyObject* module);
 int AddTensors(PyObject* module);
 int AddMessages(PyObject* module);
 

@@ -113,7 +113,8 @@ class ResponseIterator:
         self._request = request
         self._block = block
         self._at = 0
-        self._lock = threading.Lock()
+        # A destructor of the model's may ask for the next one, too, on a thread that is just doing so.
+        self._lock = threading.RLock()
         self._generation = session.generation
 
     def __iter__(self):
@@ -160,8 +161,9 @@ class ResponseIterator:
         self._request = None
 
     def cancel(self):
-        if self._stream is not None:
-            session.tell(p.STREAM_CANCEL, p.U64.pack(self._stream))
+        stream = self._stream  # which another thread may be ending
+        if stream is not None:
+            session.tell(p.STREAM_CANCEL, p.U64.pack(stream))
 
     def __del__(self):
         if self._stream is not None and session.owns(self):

@@ -4,7 +4,6 @@
 import mmap
 import os
 import signal
-import threading
 
 import numpy as np
 
@@ -12,22 +11,9 @@ from . import native
 from . import protocol as p
 from .session import session
 
-_PAGE = 4096
-# Freed blocks keep so much memory for later ones.
-_KEPT_BYTES = 256 << 20
-_LARGE_BLOCK = 1 << 20
-
-
-def _round_up(size):
-    """Rounds up to a block size: four for each power of two, so that freed blocks fit again."""
-    if size <= _PAGE:
-        return _PAGE
-    unit = max(1 << ((size - 1).bit_length() - 3), _PAGE)
-    return -(-size // unit) * unit
-
 
 class Memory:
-    """Thread-safe."""
+    """Thread-safe without a lock, so that destructors and handlers of signals may use it, too."""
 
     def __init__(self, fd):
         self.size = os.fstat(fd).st_size
@@ -39,12 +25,8 @@ class Memory:
         self.address = self.array.__array_interface__["data"][0]
         # With one core, polling would delay the thread that is waited for.
         native.open(self.address, self.size, 50000 if len(os.sched_getaffinity(0)) > 1 else 0)
-        self._lock = threading.Lock()
         # Half of the worker's part is for processes that the model forks.
-        self._next, self._limit = self.size // 2, self.size // 4 * 3
-        self._free = {}
-        self._free_bytes = 0
-        self._busy = []  # (offset, size)
+        native.use_blocks(self.size // 2, self.size // 4 * 3)
         if self.words[0] != p.VERSION:
             raise RuntimeError("the worker is not of the server's version")
         os.register_at_fork(after_in_child=self._begin_in_child)
@@ -54,17 +36,14 @@ class Memory:
         native.begin_in_child()
         session.generation += 1
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        self._lock = threading.Lock()
-        self._free = {}
-        self._free_bytes = 0
-        self._busy = []
         size = self.size // 4 // p.AREAS
-        self._next = self._limit = self.size
+        begin = end = self.size
         for area in range(p.AREAS):
             if native.claim(p.AREA_OWNERS + 4 * area):
-                self._next = self.size // 4 * 3 + area * size
-                self._limit = self._next + size
+                begin = self.size // 4 * 3 + area * size
+                end = begin + size
                 break
+        native.use_blocks(begin, end)
 
     # --- Work ---
 
@@ -106,56 +85,11 @@ class Memory:
 
     # --- Blocks of the worker ---
 
-    def allocate(self, size):
+    @staticmethod
+    def allocate(size):
         """Returns the offset of a block with room for `size` bytes, which follow after HEADER_SIZE.
         The block is free again once the server has set its state to BLOCK_FREE."""
-        offset, wanted = self.allocate_kept(size)
-        self.drop_kept(offset, wanted)
-        return offset
-
-    def drop_kept(self, offset, size):
-        """Turns a block that stays into one that the server can free."""
-        with self._lock:
-            self._busy.append((offset, size))
-
-    def allocate_kept(self, size):
-        """Returns offset and size of a block that stays, whatever the server does with it."""
-        wanted = _round_up(size + p.HEADER_SIZE)
-        with self._lock:
-            free = self._free.get(wanted)
-            if not free:
-                self._sweep()
-                free = self._free.get(wanted)
-            if free:
-                offset, is_resident = free.pop()
-                if is_resident:
-                    self._free_bytes -= wanted
-            else:
-                offset = self._next
-                if wanted > self._limit - offset:
-                    raise MemoryError("the memory shared with the server is exhausted")
-                self._next = offset + wanted
-            self.words[offset >> 2] = p.BLOCK_IN_USE
-        return offset, wanted
-
-    def _sweep(self):
-        kept = []
-        for block in self._busy:
-            if self.words[block[0] >> 2] != p.BLOCK_FREE:
-                kept.append(block)
-                continue
-            offset, size = block
-            is_resident = True
-            if size >= _LARGE_BLOCK and self._free_bytes + size > _KEPT_BYTES:
-                try:
-                    self.map.madvise(9, offset, size)  # MADV_REMOVE
-                    is_resident = False
-                except (AttributeError, OSError, ValueError):
-                    pass
-            if is_resident:
-                self._free_bytes += size
-            self._free.setdefault(size, []).append((offset, is_resident))
-        self._busy = kept
+        return native.allocate(size)
 
     def free(self, offset):
         """Frees a block that the server no longer uses."""

@@ -59,7 +59,8 @@ class InferenceResponseSender:
     def __init__(self, handle, outputs):
         self._handle = handle  # None for requests that the model made
         self._outputs = outputs
-        self._lock = threading.Lock()
+        # A destructor of the model's may send, too, on a thread that is just doing so.
+        self._lock = threading.RLock()
         self._is_closed = False
         self._sent = 0
         self._generation = session.generation

@@ -5,7 +5,6 @@ import enum
 import json
 import struct
 import sys
-import threading
 
 from . import protocol as p
 from .errors import TritonModelException
@@ -145,7 +144,6 @@ class MetricFamily:
             raise TypeError("MetricFamily(): expected two str and a kind of metric")
         self._kind = kind
         self._metrics = []
-        self._lock = threading.Lock()
         try:
             answer = _ask(
                 p.METRIC_FAMILY_NEW, p.U64.pack(kind.value) + p.sized(name) + p.sized(description)
@@ -175,8 +173,7 @@ class MetricFamily:
         except TritonModelException as error:
             raise TritonModelException("Error when creating Metric: %s" % error) from None
         metric = Metric(p.U64.unpack(answer)[0])
-        with self._lock:
-            self._metrics.append(metric)
+        self._metrics.append(metric)
         return metric
 
     def __del__(self):

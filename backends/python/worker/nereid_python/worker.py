@@ -109,9 +109,6 @@ class Runner:
             requests.InferenceRequest,
             self.read_form,
             responses.check_response,
-            memory.allocate,
-            memory.allocate_kept,
-            memory.drop_kept,
             responses.NO_PARAMETERS,
             responses.RELEASE_ALL,
         )
