@@ -95,6 +95,8 @@ void Request::Recycle() {
   queue = nullptr;
   expires_at_ns = 0;
   is_padding = false;
+  runs_once = false;
+  was_rescheduled = false;
   is_counted = true;
   states = nullptr;
   has_gpu_inputs = false;

@@ -206,6 +206,11 @@ class Request final : public RequestHandle {
   uint64_t expires_at_ns = 0;  // when it leaves the queue or loses its turn; 0: never
   // Stands for an idle slot of a batch; its responses are discarded.
   bool is_padding = false;
+  // The server made it beside its scheduler (padding, warm-up), which therefore cannot take it back
+  // to execute it again.
+  bool runs_once = false;
+  // Its backend has given it back, so that this is not its first execution.
+  bool was_rescheduled = false;
   // False if the server made the request (padding, warm-up), which leaves it out of statistics.
   bool is_counted = true;
   // The states of the request's sequence, if the model has states; set during execution.

@@ -99,6 +99,7 @@ void DirectSource::Take(size_t instance, const BatchDecision& decision,
 core::RequestPtr DirectSource::MakePadding(const core::Request& like, size_t slot) {
   core::RequestPtr padding = core::Request::Create(NowhereSink());
   padding->is_padding = true;
+  padding->runs_once = true;
   padding->model = like.model.Duplicate();
   padding->batch_size = like.batch_size;
   padding->times = like.times;

@@ -58,9 +58,8 @@ void OldestSource::Take(size_t instance, const BatchDecision& decision,
   for (size_t i = 0; i < decision.request_count; ++i) {
     batch.push_back(Dispatch(*table_.first_ready(instance)));
     core::Request& request = *batch.back();
-    // A request that returns for another iteration is in the line already.
-    const bool has_joined = plan_.is_iterative() && (request.flags & core::kSequenceStart) == 0;
-    if (!orders_.empty() && !has_joined) orders_[instance]->Join(request);
+    // One that returns for another iteration is in the line already.
+    if (!orders_.empty() && !request.was_rescheduled) orders_[instance]->Join(request);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "core/request.h"
 
@@ -33,6 +34,17 @@ class RequestList {
     added->queue = this;
     (tail_ != nullptr ? tail_->next : head_) = added;
     tail_ = added;
+    ++size_;
+  }
+  // Adds `request` in front of `next`, which is in this list; at the end if that is null.
+  void InsertBefore(core::Request* next, core::RequestPtr request) {
+    if (next == nullptr) return PushBack(std::move(request));
+    core::Request* const added = request.release();
+    added->next = next;
+    added->previous = next->previous;
+    added->queue = this;
+    (next->previous != nullptr ? next->previous->next : head_) = added;
+    next->previous = added;
     ++size_;
   }
   // Returns null if the list is empty.

@@ -242,15 +242,9 @@ void SequenceScheduler::OnCancelled(core::Request& request) {
   }
 }
 
-bool SequenceScheduler::HasIteratedTooLong(const core::Request& request) const {
-  if (model_.config().sequence_batching()->max_sequence_idle_microseconds == 0) return false;
-  const uint64_t now_ns = base::NowNs();
-  const uint64_t since_ns = request.times.batch_start_ns;
-  return now_ns > since_ns && now_ns - since_ns > plan_.idle_ns();
-}
-
 bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
-  if (!plan_.is_iterative() || HasIteratedTooLong(*request)) return false;
+  if (!plan_.is_iterative()) return false;
+  request->was_rescheduled = true;
   request->RemoveServerInputs();
   request->states = nullptr;
   request->flags = 0;
@@ -263,13 +257,15 @@ bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
     const uint64_t now_ns = base::NowNs();
     request->times.queue_start_ns = now_ns;
     Sequence& sequence = Sequence::Of(*request);
-    const bool is_over = sequence.is_aborted() || request->is_cancelled();
+    core::Request& returned = *request;
     table_.PutBack(sequence, std::move(request), now_ns);
     model_.statistics().AddPending(1);
-    if (is_over) {
+    if (sequence.is_aborted()) {
       table_.Abort(sequence, now_ns, cancelled);
-      NoteRefused(cancelled);
+    } else if (returned.is_cancelled()) {
+      table_.Cancel(sequence, returned, now_ns, cancelled);
     }
+    NoteRefused(cancelled);
     pool_.WakeForWork();
   }
   for (core::RequestPtr& waiting : cancelled) {

@@ -80,9 +80,6 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   // Checks the conditions for a request to join a sequence. Sets the id of an iterative one.
   base::Status Prepare(core::Request& request);
   base::Status MissingStartError(const core::Request& request) const;
-  // Returns whether a request that returns was with its backend for longer than a sequence may be
-  // idle (S-36).
-  bool HasIteratedTooLong(const core::Request& request) const;
   // The part of Enqueue under the lock. `request` is left alone if it is refused.
   struct Admission;
   void Admit(core::RequestPtr& request, InstancePool::Arrival& arrival, Admission& admission)

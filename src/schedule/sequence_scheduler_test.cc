@@ -327,17 +327,19 @@ TEST_F(SequenceSchedulerTest, ATraceMayAskTheSchedulerItself) {
 }
 
 // S-36
-TEST_F(SequenceSchedulerTest, AnIterationThatTakesLongerThanASequenceMayBeIdleIsItsLast) {
+TEST_F(SequenceSchedulerTest, AnIterationMayTakeLongerThanASequenceMayBeIdle) {
   SequenceModelOptions model = Iterative(Direct());
   model.batching.max_sequence_idle_microseconds = 1;
+  int rounds = 0;
   Make(std::move(model), {}, [&](std::span<core::RequestPtr> batch) {
     while (base::NowNs() - batch[0]->times.batch_start_ns <= 1000) std::this_thread::yield();
-    EXPECT_FALSE(scheduler_->Reschedule(batch[0]));
-    EXPECT_NE(batch[0], nullptr);
+    if (++rounds < 3) {
+      EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+    }
   });
   EXPECT_EQ(Ask(uint64_t{0}), "");
   WaitUntilIdle();
-  EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1"}));
   EXPECT_EQ(scheduler_->SequenceCount(), 0u);
 }
 
@@ -353,6 +355,27 @@ TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
   WaitUntilIdle();
   EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
   EXPECT_EQ(scheduler_->SequenceCount(), 0u);
+}
+
+// S-34, S-14: what was started again with the same id belongs to another client.
+TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackLeavesANewStartAlone) {
+  Gate gate;
+  int rounds = 0;
+  Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
+    if (++rounds > 1) return;
+    gate.Enter();
+    batch[0]->Cancel();
+    EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+  });
+  Send(uint64_t{1}, kStart);
+  gate.WaitUntilEntered();
+  Send(uint64_t{1}, kStart);
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(sink_.results(),
+            (std::vector<std::string>{"[request id: <id_unknown>] Request cancelled", ""}));
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1s"}));
 }
 
 // S-13
@@ -391,6 +414,35 @@ TEST_F(SequenceSchedulerTest, KeepsResponsesInOrderIfConfigured) {
                                  : (std::vector<std::string>{"2", "1", "0"}));
     WaitUntilIdle();
   }
+}
+
+// S-26: a request without START has not been in the line before.
+TEST_F(SequenceSchedulerTest, KeepsTheOrderOfRequestsThatContinueAnIterativeSequence) {
+  SequenceModelOptions options{.batching = AllControls()};
+  options.batching.strategy_choice =
+      Strategy::StrategyOldest{.max_candidate_sequences = 4, .preserve_ordering = true};
+  Gate gate;
+  int rounds = 0;
+  const auto execute = [&](std::span<core::RequestPtr> batch) {
+    if (++rounds == 1) gate.Enter();
+    for (core::RequestPtr& request : batch) {
+      const std::string text = Describe(*request);
+      if (text.starts_with("1") && rounds < 4) {
+        EXPECT_TRUE(scheduler_->Reschedule(request));
+      } else {
+        core::CompleteWithError(std::move(request), base::InternalError(text));
+      }
+    }
+  };
+  Make(Iterative(std::move(options)), {.hold_until_waiting = 2}, execute);
+  Send(uint64_t{1}, kStart);
+  Send(uint64_t{2}, kStart);
+  gate.WaitUntilEntered();
+  Send(uint64_t{2});
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"1", "2s", "2"}));
+  WaitUntilIdle();
 }
 
 // S-35

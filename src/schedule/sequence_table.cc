@@ -9,6 +9,8 @@ namespace {
 
 uint64_t AddSaturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
+bool IsStart(const core::Request& request) { return (request.flags & core::kSequenceStart) != 0; }
+
 }  // namespace
 
 // A slot of its own would not let a sequence run before the earlier one of its id is over. It would
@@ -129,7 +131,7 @@ void SequenceTable::Admit(Sequence& sequence, core::RequestPtr request, uint64_t
   ++sequence.request_count_;
   if ((request->flags & core::kSequenceEnd) != 0) sequence.is_closed_ = true;
   if (sequence.is_in_backlog_) ShortenExpiry(sequence, *request, now_ns);
-  AddWaiting(sequence, std::move(request), now_ns);
+  AddWaiting(sequence, nullptr, std::move(request), now_ns);
 }
 
 void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& request,
@@ -146,8 +148,9 @@ void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& reque
   expiries_.insert({expires_ns, &sequence});
 }
 
-void SequenceTable::AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
-  sequence.PushBack(std::move(request));
+void SequenceTable::AddWaiting(Sequence& sequence, core::Request* next, core::RequestPtr request,
+                               uint64_t now_ns) {
+  sequence.InsertBefore(next, std::move(request));
   ++waiting_count_;
   if (sequence.is_in_backlog_) ++backlog_count_;
   Update(sequence, now_ns);
@@ -171,7 +174,9 @@ core::RequestPtr SequenceTable::Dispatch(Sequence& sequence) {
 
 void SequenceTable::PutBack(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
   if (sequence.in_flight_ == request.get()) sequence.in_flight_ = nullptr;
-  AddWaiting(sequence, std::move(request), now_ns);
+  core::Request* restart = sequence.front();
+  while (restart != nullptr && !IsStart(*restart)) restart = restart->next;
+  AddWaiting(sequence, restart, std::move(request), now_ns);
 }
 
 void SequenceTable::OnReleased(Sequence& sequence, core::Request& request, uint64_t now_ns) {
@@ -201,13 +206,10 @@ void SequenceTable::Abort(Sequence& sequence, uint64_t now_ns, Refused& refused)
 
 void SequenceTable::Cancel(Sequence& sequence, core::Request& request, uint64_t now_ns,
                            Refused& refused) {
-  const auto is_start = [](const core::Request& other) {
-    return (other.flags & core::kSequenceStart) != 0;
-  };
   core::Request* first = &request;
-  while (!is_start(*first) && first->previous != nullptr) first = first->previous;
+  while (!IsStart(*first) && first->previous != nullptr) first = first->previous;
   core::Request* end = request.next;
-  while (end != nullptr && !is_start(*end)) end = end->next;
+  while (end != nullptr && !IsStart(*end)) end = end->next;
   while (first != end) {
     core::Request* const next = first->next;
     refused.push_back(RemoveWaiting(sequence, *first));

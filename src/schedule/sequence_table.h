@@ -113,7 +113,8 @@ class SequenceTable {
   void Admit(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
   // Takes the first request of a ready sequence, to be executed now.
   core::RequestPtr Dispatch(Sequence& sequence);
-  // Takes back a dispatched request, which waits behind the others of its sequence.
+  // Takes back a dispatched request, which waits behind the others of its sequence, but in front of
+  // a request that starts it again.
   void PutBack(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
   // Records that `request`, if it is the one in flight, is no longer with a backend. Ignores any
   // other.
@@ -203,7 +204,9 @@ class SequenceTable {
   Sequence& Make();
   void Place(Sequence& sequence);
   void Name(Sequence& sequence, const core::CorrelationId& id);
-  void AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
+  // Adds `request` in front of `next`; null: behind all.
+  void AddWaiting(Sequence& sequence, core::Request* next, core::RequestPtr request,
+                  uint64_t now_ns);
   core::RequestPtr RemoveWaiting(Sequence& sequence, core::Request& request);
   // Updates the lists of ready and idle sequences.
   void Update(Sequence& sequence, uint64_t now_ns);

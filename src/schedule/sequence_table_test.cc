@@ -523,6 +523,27 @@ TEST_F(SequenceTableTest, ARequestThatComesBackStandsBehindTheOthers) {
   EXPECT_EQ(sequence.front(), returning);
 }
 
+// S-31; and S-14: who started the sequence again is not cancelled with the request.
+TEST_F(SequenceTableTest, ARequestThatComesBackStandsInFrontOfANewStart) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  core::RequestPtr running = table_->Dispatch(sequence);
+  running->flags = 0;
+  Push(1);
+  Push(1, kStart);
+  Push(1);
+  core::Request* const returning = running.get();
+  table_->PutBack(sequence, std::move(running), 0);
+  Run(sequence);
+  EXPECT_EQ(sequence.front(), returning);
+  SequenceTable::Refused refused;
+  table_->Cancel(sequence, *returning, 0, refused);
+  EXPECT_EQ(refused.size(), 1u);
+  EXPECT_EQ(sequence.size(), 2u);
+  EXPECT_EQ(sequence.front()->flags, kStart);
+  EXPECT_FALSE(sequence.is_closed());
+}
+
 TEST_F(SequenceTableTest, TellsWhatItHolds) {
   Make(2, 2);
   Sequence* const idle = Push(7, kStart, 100);

@@ -72,21 +72,19 @@ ParameterValue ValueOf(const nereid::core::Parameter& parameter) {
   return {TRITONSERVER_PARAMETER_DOUBLE, &std::get<double>(parameter.value)};
 }
 
-Status CannotReschedule(const Request& request) {
-  const auto* const batching = request.model->config().sequence_batching();
-  if (batching == nullptr || !batching->iterative_sequence) {
-    return InvalidArgumentError(
-        "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not "
-        "configured to handle such a flag.");
-  }
-  // The request's sequence has ended, and rescheduling it would begin another one.
-  const auto* const text = std::get_if<std::string_view>(&request.correlation_id);
-  const std::string id = text != nullptr
-                             ? std::string(*text)
-                             : std::to_string(std::get<uint64_t>(request.correlation_id));
-  return InvalidArgumentError("inference request for sequence " + id + " to model '" +
-                              request.model->name() +
-                              "' must specify the START flag on the first request of the sequence");
+bool IsIterative(const nereid::core::Model& model) {
+  const auto* const batching = model.config().sequence_batching();
+  return batching != nullptr && batching->iterative_sequence;
+}
+
+// Has a request executed once more, or ends one that the server made for a single execution. Such a
+// request is in no sequence, and while a model is loaded and warmed up it has no scheduler. Returns
+// false and leaves the request alone if its model is not iterative.
+bool Reschedule(nereid::core::RequestPtr& request) {
+  if (!request->runs_once) return request->model->scheduler().Reschedule(request);
+  if (request->model && !IsIterative(*request->model)) return false;
+  request.reset();
+  return true;
 }
 
 }  // namespace
@@ -268,7 +266,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
     nereid::core::RequestPtr released(FromHandle(request));
     if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
       nereid::core::RequestRef rescheduled(*released);
-      if (released->model->scheduler().Reschedule(released)) {
+      if (Reschedule(released)) {
         // Without the reference, a cancellation while the request waits would destroy it before the
         // backend has finished with it.
         auto* const scope = nereid::core::ReleaseScope::Current();
@@ -277,7 +275,9 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
       }
       // The backend still owns a request that could not be rescheduled.
       static_cast<void>(released.release());
-      return CannotReschedule(*FromHandle(request));
+      return InvalidArgumentError(
+          "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is "
+          "not configured to handle such a flag.");
     }
     return {};
   });

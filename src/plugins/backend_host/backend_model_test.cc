@@ -218,6 +218,32 @@ TEST_F(BackendModelTest, RefusesToReschedule) {
   EXPECT_EQ(client_.gone, 1);
 }
 
+// S-31
+TEST_F(BackendModelTest, EndsARequestOfTheServersOwnThatIsGivenBack) {
+  config::ModelConfig config = MakeConfig("plain");
+  config.scheduling_choice = config::SequenceBatching{.iterative_sequence = true};
+  ASSERT_TRUE(Start(std::move(config)).ok());
+  Events("plain");
+  std::vector<core::RequestPtr> batch;
+  batch.push_back(MakeRequest("give_back"));
+  batch[0]->runs_once = true;
+  instances_[0]->Execute(batch);
+  EXPECT_EQ(Events("plain"), "given back\n");
+  EXPECT_TRUE(client_.responses.empty());
+  EXPECT_EQ(client_.gone, 1);
+}
+
+TEST_F(BackendModelTest, RefusesToTakeBackARequestOfTheServersOwn) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Events("plain");
+  std::vector<core::RequestPtr> batch;
+  batch.push_back(MakeRequest("give_back"));
+  batch[0]->runs_once = true;
+  instances_[0]->Execute(batch);
+  EXPECT_THAT(Events("plain"), HasSubstr("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"));
+  EXPECT_EQ(client_.gone, 1);
+}
+
 TEST_F(BackendModelTest, RefusesAnOutputThatTheModelLacks) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"unknown_output"});

@@ -9,6 +9,7 @@
 //   many              three responses and then the end, from a factory, after releasing the request
 //   silent            releases the request without a response
 //   reschedule        tries to reschedule the request, then responds
+//   give_back         reschedules the request, and releases it where that fails
 //   unknown_output    adds an output that the model does not have; responds with that error
 //   no_bytes          an output of no bytes
 //   partial           writes only the first byte of an output of 64
@@ -420,6 +421,13 @@ void Serve(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
     return Report(SendMany(instance, request));
   }
   if (wish.starts_with("late")) return Report(ServeLate(wish, instance, request));
+  if (wish == "give_back") {
+    TRITONSERVER_Error* const error =
+        TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE);
+    if (error == nullptr) return Note("given back");
+    Report(error);
+    return Report(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+  }
   if (wish != "silent") {
     TRITONBACKEND_Response* response = nullptr;
     TRITONBACKEND_ResponseNew(&response, request);
