@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/read_all.h"
 #include "core/response.h"
+#include "engine/normalize.h"
 
 namespace nereid::engine {
 namespace {
@@ -58,6 +59,24 @@ base::Result<std::string> ReadFile(const std::string& path) {
   return data;
 }
 
+// Takes no responses: for a request that is not executed.
+class Nowhere final : public core::ResponseSink {
+ public:
+  void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
+};
+
+// Whether the server adds an input of this name to the requests of clients.
+bool IsOfServer(const config::ModelConfig& config, const std::string& name) {
+  const auto* const batching = config.sequence_batching();
+  if (batching == nullptr) return false;
+  using Batching = config::SequenceBatching;
+  const auto is_in = [&](const auto& list, auto member) {
+    return std::ranges::find(list, name, member) != list.end();
+  };
+  return is_in(batching->control_input, &Batching::ControlInput::name) ||
+         is_in(batching->state, &Batching::State::input_name);
+}
+
 void FillRandom(std::byte* data, size_t size) {
   std::minstd_rand random;
   for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(random() >> 8);
@@ -95,11 +114,14 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
     return InvalidArgumentError("warmup setting expects input '" + name +
                                 "' to have input_data_type set");
   }
-  Input input{.name = name, .type = config.data_type, .byte_size = byte_size};
+  Input input{.name = name,
+              .type = config.data_type,
+              .model_index = core::kServerInput,
+              .is_of_server = IsOfServer(model_.config(), name),
+              .byte_size = byte_size};
   const int index = model_.FindInput(name);
-  // Other inputs are those that the server adds to requests: a sequence control or a state.
-  input.model_index = index < 0 ? core::kServerInput : static_cast<uint32_t>(index);
-  if (model_.max_batch_size() > 0) input.shape.PushBack(1);
+  const bool is_shape = index >= 0 && model_.inputs()[static_cast<size_t>(index)].is_shape_tensor;
+  if (model_.max_batch_size() > 0 && !is_shape) input.shape.PushBack(1);
   for (const int64_t dim : config.dims) input.shape.PushBack(dim);
   input.data = base::AcquireBuffer(std::max<size_t>(byte_size, 1));
   if (!input.data) return base::UnavailableError("no memory for the warm-up of '" + name + "'");
@@ -126,32 +148,64 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
       NEREID_ASSIGN_OR_RETURN(Input made, warm_up->MakeInput(name, input, model_folder));
       sample.inputs.push_back(std::move(made));
     }
-    // Sorted into the model's order, as schedulers and backends require; inputs that the server
-    // adds come last.
-    std::ranges::sort(sample.inputs, {}, [](const Input& input) {
-      return std::pair<uint32_t, std::string_view>(input.model_index, input.name);
-    });
+    NEREID_RETURN_IF_ERROR(warm_up->CheckInputs(sample));
     warm_up->samples_.push_back(std::move(sample));
   }
   return std::shared_ptr<const WarmUp>(std::move(warm_up));
+}
+
+core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& sink,
+                                     const std::function<bool(const Input&)>& includes) const {
+  core::RequestPtr request = core::Request::Create(sink);
+  request->is_counted = false;
+  request->runs_once = true;
+  // A model can be pinned even before it is published.
+  if (model_.TryPin()) request->model = core::ModelHandle(model_);
+  request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
+  for (const Input& from : sample.inputs) {
+    if (!includes(from)) continue;
+    const core::DataChunk data{.data = from.data.data(), .size = from.byte_size};
+    core::RequestInput& input = request->AddInput(from.name, from.type);
+    input.model_index = from.model_index;
+    input.shape = from.shape;
+    input.Append(data);
+  }
+  return request;
+}
+
+base::Status WarmUp::CheckInputs(Sample& sample) const {
+  Nowhere nowhere;
+  const core::RequestPtr request =
+      MakeRequest(sample, nowhere, [](const Input& input) { return !input.is_of_server; });
+  if (!request->model) {
+    return base::CancelledError(
+        "the load was given up, because the model was unloaded meanwhile or the server stops");
+  }
+  if (base::Status status = NormalizeRequest(*request); !status.ok()) {
+    std::string_view text = status.message();
+    const std::string prefix = request->LogPrefix();
+    if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+    return InvalidArgumentError(
+        fmt::format("failed to run warmup sample '{}': {}", sample.name, text));
+  }
+  for (const core::RequestInput& checked : request->inputs) {
+    Input& input = *std::ranges::find(sample.inputs, checked.name, &Input::name);
+    input.model_index = checked.model_index;
+    input.shape = checked.shape;
+  }
+  // In the model's order, as schedulers and backends require; inputs that the server adds come
+  // last.
+  std::ranges::sort(sample.inputs, {}, [](const Input& input) {
+    return std::pair<uint32_t, std::string_view>(input.model_index, input.name);
+  });
+  return base::OkStatus();
 }
 
 base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) const {
   Responses responses(sample.request_count);
   std::vector<core::RequestPtr> batch;
   for (uint32_t i = 0; i < sample.request_count; ++i) {
-    core::RequestPtr request = core::Request::Create(responses);
-    request->is_counted = false;
-    // A model can be pinned even before it is published.
-    if (model_.TryPin()) request->model = core::ModelHandle(model_);
-    request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
-    for (const Input& from : sample.inputs) {
-      const core::DataChunk data{.data = from.data.data(), .size = from.byte_size};
-      core::RequestInput& input = request->AddInput(from.name, from.type);
-      input.model_index = from.model_index;
-      input.shape = from.shape;
-      input.Append(data);
-    }
+    core::RequestPtr request = MakeRequest(sample, responses, [](const Input&) { return true; });
     request->times.request_start_ns = base::NowNs();
     request->times.queue_start_ns = request->times.request_start_ns;
     batch.push_back(std::move(request));

@@ -25,7 +25,9 @@ std::optional<size_t> WarmUpByteSize(const config::ModelWarmup::Input& input);
 class WarmUp {
  public:
   // Makes the data of every sample; files are read from the folder `warmup` in `model_folder`.
-  // Fails if an input's data cannot be made. `model` outlives this.
+  // Fails if an input's data cannot be made, or if a client could not send the sample's inputs; the
+  // sequence controls and states among them, which only the server sends, are not checked. `model`
+  // outlives this.
   static base::Result<std::shared_ptr<const WarmUp>> Prepare(core::Model& model,
                                                              const std::string& model_folder);
 
@@ -42,6 +44,7 @@ class WarmUp {
     tensor::DataType type;
     tensor::Shape shape;  // with the batch dimension if the model has one
     uint32_t model_index;
+    bool is_of_server;  // a sequence control or a state
     base::BufferRef data;
     size_t byte_size;
   };
@@ -56,6 +59,11 @@ class WarmUp {
   explicit WarmUp(core::Model& model) : model_(model) {}
   base::Result<Input> MakeInput(const std::string& name, const config::ModelWarmup::Input& config,
                                 const std::string& model_folder) const;
+  // Checks the inputs as those of a client's request, and puts them into the model's order.
+  base::Status CheckInputs(Sample& sample) const;
+  // Makes one of the sample's requests, with the inputs for which `includes` is true.
+  core::RequestPtr MakeRequest(const Sample& sample, core::ResponseSink& sink,
+                               const std::function<bool(const Input&)>& includes) const;
   base::Status RunOnce(const Sample& sample, core::Instance& instance) const;
 
   core::Model& model_;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up (docs/scheduling.md, W-1 to W-6)."""
+"""Warm-up (docs/scheduling.md, W-1 to W-8)."""
 
 import concurrent.futures
 import re
@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import tritonclient.http as httpclient
-from harness import models, stateful
+from harness import models, python_models, stateful
 from harness import server as servers
 
 VERBOSE = ["--log-verbose=1"]
@@ -94,19 +94,87 @@ def test_w4_data_that_cannot_be_made_fails_the_load(start_server, tmp_path, extr
     assert index["other"]["state"] == "READY"
 
 
-@pytest.mark.skipif(not servers.has_backend("onnxruntime"), reason="needs ONNX Runtime")
+FAILS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse(error=pb_utils.TritonError("not today")) for _ in requests]
+"""
+GIVES_BACK = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+        return [None] * len(requests)
+"""
+
+
+def load_python(start_server, folder, code, extra):
+    """The entry of the index of a Python model with this warm-up, and its server."""
+    if not servers.has_backend("python"):
+        pytest.skip("no backend python here")
+    python_models.write(folder, "warm", code, dims=(2,), max_batch_size=4, extra=extra)
+    server = start_server(folder, args=["--exit-on-error=false", "--strict-readiness=false", *VERBOSE],
+                          env=python_models.ENVIRONMENT)
+    (entry,) = httpclient.InferenceServerClient(server.http).get_model_repository_index()
+    return entry, server
+
+
 def test_w4_a_sample_that_fails_fails_the_load(start_server, tmp_path):
-    extra = sample("wide", "zero_data: true", dims="[ 3 ]")
-    config = 'platform: "onnxruntime_onnx"\n' + models.identity_config(
-        "FP32", [2], max_batch_size=4, extra=extra).replace('backend: "identity"\n', "")
-    models.write_model(tmp_path / "m", "warm", config,
-                       {"1": {"model.onnx": models.onnx_identity("FP32", ["n", 2])}})
+    entry, _ = load_python(start_server, tmp_path / "m", FAILS, sample("vain", "zero_data: true"))
+    assert entry["state"] == "UNAVAILABLE"
+    assert "failed to run warmup sample 'vain': not today" in entry["reason"]
+
+
+def test_w4_a_model_that_is_not_iterative_cannot_give_a_sample_back(start_server, tmp_path):
+    entry, _ = load_python(start_server, tmp_path / "m", GIVES_BACK, sample("vain", "zero_data: true"))
+    assert entry["state"] == "UNAVAILABLE"
+    assert "not configured to handle such a flag" in entry["reason"]
+
+
+def test_w7_a_sample_that_is_given_back_was_executed(start_server, tmp_path):
+    extra = sample("once", "zero_data: true", batch_size=3, count=2) + "sequence_batching { iterative_sequence: true }\n"
+    entry, server = load_python(start_server, tmp_path / "m", GIVES_BACK, extra)
+    assert entry["state"] == "READY"
+    wait_for_runs(server, "warm", "once", 2)
+
+
+def two_inputs(*names):
+    inputs = "".join(f'inputs {{ key: "{name}" value {{ data_type: TYPE_FP32 dims: [ 2 ] zero_data: true }} }} '
+                     for name in names)
+    return f'model_warmup [ {{ name: "these" batch_size: 1 {inputs} }} ]\n'
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("extra, reason", [
+    (sample("integers", "zero_data: true", "TYPE_INT32"),
+     "warmup sample 'integers': inference input 'INPUT0' data-type is 'INT32', but model 'warm' expects 'FP32'"),
+    (sample("wide", "random_data: true", dims="[ 3 ]"),
+     "warmup sample 'wide': unexpected shape for input 'INPUT0' for model 'warm'. Expected [-1,2], got [1,3]"),
+    (sample("deep", "zero_data: true", dims="[ 1, 2 ]"), "warmup sample 'deep': unexpected shape for input 'INPUT0'"),
+    (two_inputs("INPUT0", "OTHER"), "warmup sample 'these': expected 1 inputs but got 2 inputs for model 'warm'"),
+    (two_inputs("OTHER"), "warmup sample 'these': unexpected inference input 'OTHER' for model 'warm'"),
+    (two_inputs(), "missing required input(s) ['INPUT0']"),
+])
+def test_w8_a_sample_that_no_client_could_send_fails_the_load(start_server, tmp_path, extra, reason):
+    write(tmp_path / "m", "warm", extra)
     server = start_server(
         tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"])
     client = httpclient.InferenceServerClient(server.http)
     (entry,) = client.get_model_repository_index()
     assert entry["state"] == "UNAVAILABLE"
-    assert "failed to run warmup sample 'wide': " in entry["reason"]
+    assert reason in entry["reason"]
+
+
+@pytest.mark.newer
+def test_w8_texts_in_a_file_are_checked_as_a_clients_are(start_server, tmp_path):
+    folder = write(tmp_path / "m", "warm",
+                   sample("words", 'input_data_file: "words"', "TYPE_STRING", dims="[ 2 ]"), "BYTES")
+    (folder / "warmup").mkdir()
+    (folder / "warmup" / "words").write_bytes(b"\x03\0\0\0abc")
+    server = start_server(
+        tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"])
+    (entry,) = httpclient.InferenceServerClient(server.http).get_model_repository_index()
+    assert "warmup sample 'words': expected 2 string elements for inference input 'INPUT0'" in entry["reason"]
 
 
 def test_w5_warm_up_is_in_no_statistic(start_server, tmp_path):
