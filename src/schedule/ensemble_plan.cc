@@ -59,34 +59,39 @@ void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vecto
   }
 }
 
-void EnsemblePlan::FindSelfFed(const StepParts& parts) {
-  // The threads of all these models may send the responses of a step, or be needed by it.
-  std::vector<std::set<std::string_view>> models(steps_.size());
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    models[i].insert(steps_[i].model_id);
-    if (!parts.empty()) models[i].insert(parts[i].begin(), parts[i].end());
-  }
-  const auto have_common = [&models](uint32_t a, uint32_t b) {
-    return std::ranges::any_of(models[a], [&](auto model) { return models[b].contains(model); });
-  };
-  for (uint32_t i = 0; i < steps_.size(); ++i) {
-    EnsembleStep& first = steps_[i];
-    if (!first.is_decoupled) continue;
-    // Marks all steps after `first`.
+void EnsemblePlan::FindBehind() {
+  for (EnsembleStep& first : steps_) {
     std::vector<bool> is_seen(steps_.size());
     std::vector<const EnsembleStep*> open{&first};
-    while (!open.empty() && first.may_wait) {
+    while (!open.empty()) {
       const EnsembleStep& step = *open.back();
       open.pop_back();
       for (const EnsembleBinding& output : step.outputs) {
         for (const uint32_t next : tensors_[output.tensor].consumers) {
           if (is_seen[next]) continue;
           is_seen[next] = true;
+          first.behind.push_back(next);
           open.push_back(&steps_[next]);
-          if (have_common(i, next)) first.may_wait = false;
         }
       }
     }
+  }
+}
+
+void EnsemblePlan::FindWaiting(const StepParts& parts) {
+  // The threads of all these models may send the responses of a step, or be needed by it.
+  std::vector<std::set<std::string_view>> models(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    models[i].insert(steps_[i].model_id);
+    if (!parts.empty()) models[i].insert(parts[i].begin(), parts[i].end());
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    EnsembleStep& step = steps_[i];
+    const auto has_common = [&models, i](uint32_t next) {
+      return std::ranges::any_of(models[i],
+                                 [&](auto model) { return models[next].contains(model); });
+    };
+    step.may_wait = step.is_decoupled && std::ranges::none_of(step.behind, has_common);
   }
 }
 
@@ -145,7 +150,8 @@ base::Result<EnsemblePlan> EnsemblePlan::Compile(const config::ModelConfig& conf
   }
   plan.AddSteps(ensemble, decoupled, index);
   NEREID_RETURN_IF_ERROR(plan.FindGroups(config.name));
-  plan.FindSelfFed(parts);
+  plan.FindBehind();
+  plan.FindWaiting(parts);
   plan.max_inflight_requests_ = ensemble.max_inflight_requests;
   plan.all_.outputs.assign(config.output.size(), 1);
   plan.Prune(plan.all_);

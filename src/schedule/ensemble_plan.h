@@ -39,8 +39,11 @@ struct EnsembleStep {
   bool is_decoupled = false;
   uint32_t group = 0;         // of its inputs
   uint32_t output_group = 0;  // of its outputs; another one if it is decoupled
-  // Neither its model nor one within that is in a later step.
-  bool may_wait = true;
+  // All steps that read what comes from its responses, directly or through others.
+  std::vector<uint32_t> behind;
+  // Whether its model may be made to wait for the steps behind it: it is decoupled, and neither it
+  // nor a model within it is in one of them.
+  bool may_wait = false;
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
@@ -95,7 +98,8 @@ class EnsemblePlan {
   uint32_t TensorIndex(NameIndex& index, const std::string& name);
   void AddSteps(const config::Ensembling& ensemble, const std::vector<bool>& decoupled,
                 NameIndex& index);
-  void FindSelfFed(const StepParts& parts);
+  void FindBehind();
+  void FindWaiting(const StepParts& parts);
   base::Status FindGroups(const std::string& ensemble);
   base::Status FindOutputGroup(const std::string& ensemble, const std::vector<uint32_t>& groups);
 

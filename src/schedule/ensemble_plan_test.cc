@@ -132,6 +132,15 @@ TEST(EnsemblePlan, FindsProducersThatMustNotWaitForThemselves) {
   EXPECT_TRUE(plan.steps()[2].may_wait);
 }
 
+TEST(EnsemblePlan, MakesOnlyDecoupledModelsWait) {
+  const EnsemblePlan plan = Compile(Diamond(), {true, false, false, false});
+  EXPECT_THAT(plan.steps()[0].behind, testing::UnorderedElementsAre(1, 2, 3));
+  EXPECT_THAT(plan.steps()[1].behind, ElementsAre(3));
+  EXPECT_THAT(plan.steps()[3].behind, ElementsAre());
+  EXPECT_TRUE(plan.steps()[0].may_wait);
+  EXPECT_FALSE(plan.steps()[1].may_wait);
+}
+
 TEST(EnsemblePlan, FindsProducersThatWouldWaitForModelsWithinALaterStep) {
   const auto may_wait = [](StepParts parts) {
     const EnsemblePlan plan =

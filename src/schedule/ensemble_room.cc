@@ -3,9 +3,9 @@
 
 namespace nereid::schedule {
 
-void EnsembleRoom::Reset() {
+void EnsembleRoom::Reset(size_t step_count) {
   base::MutexLock lock(mutex_);
-  held_ = 0;
+  held_.assign(step_count, 0);
   has_failed_ = false;
 }
 
@@ -19,14 +19,14 @@ void EnsembleRoom::NoteHandled(Producer& producer) {
   if (--producer.unhandled == 0) changed_.NotifyAll();
 }
 
-void EnsembleRoom::NoteHeld() {
+void EnsembleRoom::NoteHeld(uint32_t step) {
   base::MutexLock lock(mutex_);
-  ++held_;
+  ++held_[step];
 }
 
-void EnsembleRoom::NotePlaced() {
+void EnsembleRoom::NotePlaced(uint32_t step) {
   base::MutexLock lock(mutex_);
-  if (--held_ == 0) changed_.NotifyAll();
+  if (--held_[step] == 0) changed_.NotifyAll();
 }
 
 void EnsembleRoom::NoteFailed() {
@@ -35,10 +35,17 @@ void EnsembleRoom::NoteFailed() {
   changed_.NotifyAll();
 }
 
-bool EnsembleRoom::Wait(const Producer& producer, const core::Request& request,
-                        base::TimePoint deadline) {
+bool EnsembleRoom::HasHeld(std::span<const uint32_t> steps) const {
+  for (const uint32_t step : steps) {
+    if (held_[step] > 0) return true;
+  }
+  return false;
+}
+
+bool EnsembleRoom::Wait(const Producer& producer, std::span<const uint32_t> behind,
+                        const core::Request& request, base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
-  while (producer.unhandled > 0 || (held_ > 0 && !has_failed_ && !request.is_cancelled())) {
+  while (producer.unhandled > 0 || (HasHeld(behind) && !has_failed_ && !request.is_cancelled())) {
     if (!changed_.WaitUntil(mutex_, deadline)) return false;
   }
   return true;

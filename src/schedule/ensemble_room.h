@@ -3,7 +3,10 @@
 // ensembles that limit their steps (max_inflight_requests).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/mutex.h"
 #include "core/request.h"
@@ -18,28 +21,33 @@ class EnsembleRoom {
     uint32_t unhandled = 0;  // responses
   };
 
-  void Reset();
+  // Prepares for a request of an ensemble with so many steps.
+  void Reset(size_t step_count);
 
   // A response of `producer` that is not its last one has arrived (NoteResponse) or has been
   // handled (NoteHandled).
   void NoteResponse(Producer& producer);
   void NoteHandled(Producer& producer);
-  // A call begins to wait for its place in a StepLimiter (NoteHeld), or has it or is abandoned
-  // (NotePlaced).
-  void NoteHeld();
-  void NotePlaced();
+  // A call of `step` begins to wait for its place in a StepLimiter (NoteHeld), or has it or is
+  // abandoned (NotePlaced).
+  void NoteHeld(uint32_t step);
+  void NotePlaced(uint32_t step);
   // Nothing more is started: no call waits for a place any longer.
   void NoteFailed();
 
-  // Waits until the responses of `producer` have been handled, and until no call waits for a place
-  // unless the request has failed or the producer's own, `request`, has been cancelled. Returns
-  // false at `deadline`.
-  bool Wait(const Producer& producer, const core::Request& request, base::TimePoint deadline);
+  // Waits until the responses of `producer` have been handled, and until no call of the steps
+  // `behind` it waits for a place unless the request has failed or the producer's own, `request`,
+  // has been cancelled. Returns false at `deadline`. Calls of other steps do not count: those of
+  // the producer's own step may wait for a place that the producer gives up only when it goes on.
+  bool Wait(const Producer& producer, std::span<const uint32_t> behind,
+            const core::Request& request, base::TimePoint deadline);
 
  private:
+  bool HasHeld(std::span<const uint32_t> steps) const NEREID_REQUIRES(mutex_);
+
   base::Mutex mutex_;
   base::CondVar changed_;
-  uint32_t held_ NEREID_GUARDED_BY(mutex_) = 0;
+  std::vector<uint32_t> held_ NEREID_GUARDED_BY(mutex_);  // by step
   bool has_failed_ NEREID_GUARDED_BY(mutex_) = false;
 };
 

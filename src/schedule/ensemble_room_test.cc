@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/ensemble_room.h"
 
-#include <latch>
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,12 @@ namespace {
 
 class EnsembleRoomTest : public testing::Test {
  protected:
+  EnsembleRoomTest() { room_.Reset(3); }
+
+  static constexpr std::array<uint32_t, 1> kBehind{1};
+
   // Returns whether a producer may continue at once.
-  bool HasRoom() { return room_.Wait(producer_, *request_, base::TimePoint()); }
+  bool HasRoom() { return room_.Wait(producer_, kBehind, *request_, base::TimePoint()); }
 
   core::FakeSink sink_;
   core::RequestPtr request_ = core::Request::Create(sink_);
@@ -34,18 +38,28 @@ TEST_F(EnsembleRoomTest, HasNoneUntilTheProducersResponsesHaveBeenHandled) {
 }
 
 TEST_F(EnsembleRoomTest, HasNoneWhileCallsWaitForAPlace) {
-  room_.NoteHeld();
+  room_.NoteHeld(1);
   EXPECT_FALSE(HasRoom());
-  room_.NotePlaced();
+  room_.NotePlaced(1);
+  EXPECT_TRUE(HasRoom());
+}
+
+TEST_F(EnsembleRoomTest, HasSomeWhileCallsOfStepsThatAreNotBehindWaitForAPlace) {
+  room_.NoteHeld(0);
+  room_.NoteHeld(2);
+  EXPECT_TRUE(HasRoom());
+  room_.NoteHeld(1);
+  EXPECT_FALSE(HasRoom());
+  room_.NotePlaced(1);
   EXPECT_TRUE(HasRoom());
 }
 
 TEST_F(EnsembleRoomTest, BlocksNoProducerWhoseRequestHasFailedOrWasCancelled) {
-  room_.NoteHeld();
+  room_.NoteHeld(1);
   room_.NoteFailed();
   EXPECT_TRUE(HasRoom());
-  room_.Reset();
-  room_.NoteHeld();
+  room_.Reset(3);
+  room_.NoteHeld(1);
   EXPECT_FALSE(HasRoom());
   request_->Cancel();
   EXPECT_TRUE(HasRoom());
@@ -53,12 +67,13 @@ TEST_F(EnsembleRoomTest, BlocksNoProducerWhoseRequestHasFailedOrWasCancelled) {
 
 TEST_F(EnsembleRoomTest, WakesAProducerWhenThereIsRoom) {
   room_.NoteResponse(producer_);
-  room_.NoteHeld();
+  room_.NoteHeld(1);
   bool had_room = false;
-  base::Thread producer(
-      "producer", [&] { had_room = room_.Wait(producer_, *request_, base::TimePoint::max()); });
+  base::Thread producer("producer", [&] {
+    had_room = room_.Wait(producer_, kBehind, *request_, base::TimePoint::max());
+  });
   room_.NoteHandled(producer_);
-  room_.NotePlaced();
+  room_.NotePlaced(1);
   producer.Join();
   EXPECT_TRUE(had_room);
 }

@@ -18,6 +18,36 @@ namespace {
 // A producer of many responses waits no longer for later steps, whatever happens.
 constexpr std::chrono::seconds kMaxWait{300};
 
+// A thread that handles events of a run must not wait for the steps of another one: only it can
+// move its run on, and a place that those steps wait for may be in there. It may wait where it has
+// come to send its run's response to a step of an ensemble around it, like any model's thread: what
+// is behind that step does not need this run. Thus a thread may wait if it sends the responses of
+// all runs whose events it handles.
+class HandlingScope {
+ public:
+  HandlingScope() { ++count_; }
+  ~HandlingScope() { --count_; }
+  HandlingScope(const HandlingScope&) = delete;
+  HandlingScope& operator=(const HandlingScope&) = delete;
+
+  static bool IsHere() { return count_ > 0; }
+
+ private:
+  friend class SendingScope;
+
+  // Runs whose events this thread handles without sending their responses.
+  static inline constinit thread_local uint32_t count_ = 0;
+};
+
+// Within a HandlingScope: the thread sends the run's response.
+class SendingScope {
+ public:
+  SendingScope() { --HandlingScope::count_; }
+  ~SendingScope() { ++HandlingScope::count_; }
+  SendingScope(const SendingScope&) = delete;
+  SendingScope& operator=(const SendingScope&) = delete;
+};
+
 // Why a request failed, as far as the error of its step says so.
 core::FailureReason ReasonOf(const base::Status& error) {
   switch (error.code()) {
@@ -43,6 +73,7 @@ void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
   run.request_ = std::move(request);
   run.references_ = 1;  // until Complete
   run.unreleased_ = 1;  // until Finish
+  if (run.is_limited()) run.room_.Reset(shared.plan.steps().size());
   run.Post(run.begin_);
 }
 
@@ -67,7 +98,6 @@ void EnsembleRun::Unreference() {
 }
 
 void EnsembleRun::Recycle() {
-  const bool was_limited = is_limited();
   shared_ = nullptr;
   needs_ = nullptr;
   begins_ns_ = 0;
@@ -76,14 +106,16 @@ void EnsembleRun::Recycle() {
   is_counted_ = false;
   status_ = base::OkStatus();
   times_.Reset();
-  if (was_limited) room_.Reset();
 }
 
 void EnsembleRun::Post(Event& event) {
   // Handling the event may destroy its call, and the last call destroys the run.
   if (!strand_.Push(event)) return;
   Reference();
-  strand_.Drive([this](Event& next) { Handle(next); });
+  {
+    const HandlingScope handling;
+    strand_.Drive([this](Event& next) { Handle(next); });
+  }
   Unreference();
 }
 
@@ -156,7 +188,7 @@ void EnsembleRun::HandleResponse(StepCall& call, core::ResponsePtr response, boo
 
 void EnsembleRun::HandlePlace(StepCall& call) {
   call.has_place = true;
-  room_.NotePlaced();
+  room_.NotePlaced(call.step);
   if (status_.ok()) return Submit(std::move(call.held));
   Abandon(call);
   FinishIfIdle();
@@ -204,7 +236,7 @@ void EnsembleRun::Fail(const base::Status& error) {
     StepCall& held = *std::exchange(call, call->links.next);
     // Calls whose place is about to arrive end when it does.
     if (held.held == nullptr || !shared_->limiters[held.step]->Remove(held)) continue;
-    room_.NotePlaced();
+    room_.NotePlaced(held.step);
     Abandon(held);
   }
   room_.NoteFailed();
@@ -232,6 +264,7 @@ void EnsembleRun::FinishIfIdle() {
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   request_->NoteResponse(*pending_);
   StepLimiter::HandOver();  // the client may read slowly
+  const SendingScope sending;
   request_->sink().Send(std::move(pending_), false);
 }
 
@@ -252,7 +285,10 @@ void EnsembleRun::Finish() {
   if (!status_.ok() || times_.IsComplete()) Count();
   if (pending_ != nullptr) request_->NoteResponse(*pending_);
   if (shared_->plan.is_decoupled()) StepLimiter::HandOver();
-  request_->sink().Send(std::move(pending_), true);
+  {
+    const SendingScope sending;
+    request_->sink().Send(std::move(pending_), true);
+  }
   OnInputsReleased();
 }
 
@@ -285,18 +321,19 @@ void EnsembleRun::Count() {
 void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request) {
   // A reactor never waits, nor does an instance that later steps need, because they might wait for
   // it. Within the run itself a wait would stop all progress.
-  if (base::NoWaitScope::IsHere() || !shared_->plan.steps()[call.step].may_wait ||
+  const EnsembleStep& step = shared_->plan.steps()[call.step];
+  if (base::NoWaitScope::IsHere() || !step.may_wait || HandlingScope::IsHere() ||
       strand_.IsDriver()) {
     return;
   }
   StepLimiter::HandOver();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
-  if (room_.Wait(call.producer, request, deadline)) return;
+  if (room_.Wait(call.producer, step.behind, request, deadline)) return;
   NEREID_LOG(
       kError,
       "ensemble '{}': responses of model '{}' have waited {} s for the next steps; from now on it "
       "may run ahead of them, which takes memory",
-      shared_->model.name(), shared_->plan.steps()[call.step].model_name, kMaxWait.count());
+      shared_->model.name(), step.model_name, kMaxWait.count());
 }
 
 }  // namespace nereid::schedule

@@ -93,12 +93,12 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   if (is_limited()) {
     // As soon as it waits, another thread may deliver its place.
     call.held = std::move(request);
-    room_.NoteHeld();
+    room_.NoteHeld(index);
     if (!shared_->limiters[index]->Acquire(call)) {
       if (request_->deadline_ns == 0) return;
       return shared_->deadlines->Add(*this, request_->deadline_ns);
     }
-    room_.NotePlaced();
+    room_.NotePlaced(index);
     call.has_place = true;
     request = std::move(call.held);
   }

@@ -11,7 +11,7 @@ import urllib.request
 import numpy as np
 import pytest
 import tritonclient.grpc as grpc
-from harness import models, trouble
+from harness import models, python_models, trouble
 from harness import server as servers
 from harness.clients import Client
 from tritonclient.utils import InferenceServerException
@@ -173,3 +173,54 @@ def test_a_full_queue_in_a_step_is_the_ensembles_answer(empty_repository, start_
                 assert caught.value.message().endswith("Exceeds maximum queue size")
         assert executing.result(timeout=60) == {"OUT": [trouble.WAIT]}
         assert waiting.result(timeout=60) == {"OUT": [trouble.NOTHING]}
+
+
+SENDS_EACH = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for value in pb_utils.get_input_tensor_by_name(request, "INPUT0").as_numpy():
+                tensor = pb_utils.Tensor("OUTPUT0", np.array([value], np.float32))
+                sender.send(pb_utils.InferenceResponse([tensor]))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("shape", ["two", "three", "nested"])
+def test_a_decoupled_step_behind_another_one_ends_with_limits(empty_repository, start_server, limit, shape):
+    """E-13: the limit is reached as soon as the first step has sent more responses; nobody waits for himself."""
+    if not servers.has_backend("python"):
+        pytest.skip("no backend python here")
+    for name in ("first", "second"):
+        python_models.write(empty_repository, name, SENDS_EACH, extra="model_transaction_policy { decoupled: true }\n")
+    models.write_model(empty_repository, "plain", models.identity_config("FP32", [-1]))
+
+    def write(name, *parts, limited=True):
+        tensors = ["X", *(f"t{i}" for i in range(1, len(parts))), "Y"]
+        steps = "".join(
+            step(part, {"X" if part == "inner" else "INPUT0": tensors[i]},
+                 {"Y" if part == "inner" else "OUTPUT0": tensors[i + 1]})
+            for i, part in enumerate(parts))
+        models.write_model(empty_repository, name, (
+            f'platform: "ensemble"\ninput [ {models.tensor_config("X", "FP32", [-1])} ]\n'
+            f'output [ {models.tensor_config("Y", "FP32", [-1])} ]\nensemble_scheduling {{\n{steps}'
+            f'{f"max_inflight_requests: {limit}" if limited else ""} }}\n'))
+
+    if shape == "nested":
+        write("inner", "second", limited=False)
+    write("e", "first", *{"two": ["second"], "three": ["second", "plain"], "nested": ["inner"]}[shape])
+    server = start_server(empty_repository, env=python_models.ENVIRONMENT)
+    values = list(range(1, 9))
+
+    def stream(_):
+        asked = urllib.request.Request(f"http://{server.http}/v2/models/e/generate_stream",
+                                       data=json.dumps({"X": values}).encode())
+        with urllib.request.urlopen(asked, timeout=60 * servers.SLOWNESS) as reply:
+            return [json.loads(event[6:])["Y"] for event in reply.read().decode().split("\n\n") if event]
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for got in pool.map(stream, range(3)):
+            assert sorted(got) == values
