@@ -3,10 +3,42 @@
 #include "schedule/rate_limiter.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
 namespace nereid::schedule {
+namespace {
+
+using Resources = std::vector<config::RateLimiter::Resource>;
+
+base::Status BothKindsError(const std::string& name) {
+  return base::InvalidArgumentError(
+      fmt::format("Resource \"{}\" is present as both global and device-specific resource in the "
+                  "model configuration.",
+                  name));
+}
+
+// Returns one entry for each resource, with the sum of its counts: so many are taken at once.
+base::Result<Resources> AddUp(const Resources& needs) {
+  Resources sums;
+  for (const auto& need : needs) {
+    const auto same = std::ranges::find(sums, need.name, &config::RateLimiter::Resource::name);
+    if (same == sums.end()) {
+      sums.push_back(need);
+      continue;
+    }
+    if (same->global != need.global) return BothKindsError(need.name);
+    if (need.count > std::numeric_limits<uint32_t>::max() - same->count) {
+      return base::InvalidArgumentError(fmt::format(
+          "Resource \"{}\" is needed too often in the model configuration.", need.name));
+    }
+    same->count += need.count;
+  }
+  return sums;
+}
+
+}  // namespace
 
 RateLimiter::RateLimiter(ResourceMap limits) : limits_(std::move(limits)) {}
 
@@ -86,6 +118,7 @@ std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
 }
 
 base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
+  NEREID_ASSIGN_OR_RETURN(options.needs.resources, AddUp(options.needs.resources));
   NEREID_RETURN_IF_ERROR(Add(options.needs, options.device));
   std::unique_ptr<Claim> claim(new Claim(*this, std::move(options)));
   std::vector<Claim*> granted;
@@ -113,12 +146,7 @@ base::Status RateLimiter::Add(const config::RateLimiter& needs, int32_t device) 
       return entry.first.second == need.name && !entry.second.needs.empty() &&
              (entry.first.first == kGlobalResource) != need.global;
     });
-    if (conflicts) {
-      return base::InvalidArgumentError(
-          fmt::format("Resource \"{}\" is present as both global and device-specific resource in "
-                      "the model configuration.",
-                      need.name));
-    }
+    if (conflicts) return BothKindsError(need.name);
     if (const auto limit = Limit(key); limit && need.count > *limit) {
       return base::InvalidArgumentError(
           fmt::format("Resource count for \"{}\" is limited to {} which will prevent scheduling of "

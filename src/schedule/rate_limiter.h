@@ -39,6 +39,7 @@ class RateLimiter {
 
   // The needs of an instance, and the notification of a grant.
   struct ClaimOptions {
+    // A resource that is named several times is needed as often as the counts say together.
     config::RateLimiter needs;
     int32_t device = 0;
     // Called, under no lock of the limiter, when a TryTake that failed would succeed now.
@@ -104,7 +105,7 @@ class RateLimiter {
 
   static Key KeyOf(const config::RateLimiter::Resource& resource, int32_t device);
   size_t Available(const Key& key) const NEREID_REQUIRES(mutex_);
-  // The second half of Register: checks the needs of a claim and counts them.
+  // A part of Register: checks the needs of a claim, each for another resource, and counts them.
   base::Status Add(const config::RateLimiter& needs, int32_t device) NEREID_EXCLUDES(mutex_);
   // Returns the limit of the command line, which is zero for a resource that it does not name;
   // nothing if it names none at all.

@@ -104,10 +104,46 @@ TEST_F(RateLimiterTest, RefusesAResourceThatIsBothGlobalAndPerDevice) {
             "configuration.");
 }
 
-std::string Refusal(RateLimiter& limiter, config::RateLimiter::Resource need, int32_t device = 0) {
-  const auto claim =
-      limiter.Register({.needs = {.resources = {std::move(need)}}, .device = device});
+std::string RefusalOfAll(RateLimiter& limiter, std::vector<config::RateLimiter::Resource> needs,
+                         int32_t device = 0) {
+  const auto claim = limiter.Register({.needs = {.resources = std::move(needs)}, .device = device});
   return claim.ok() ? "" : std::string(claim.status().message());
+}
+
+std::string Refusal(RateLimiter& limiter, config::RateLimiter::Resource need, int32_t device = 0) {
+  return RefusalOfAll(limiter, {std::move(need)}, device);
+}
+
+TEST(RateLimiterNeeds, OfOneInstanceCannotBeOfBothKindsEither) {
+  RateLimiter limiter{{}};
+  const std::string refusal =
+      "Resource \"x\" is present as both global and device-specific resource in the model "
+      "configuration.";
+  EXPECT_EQ(RefusalOfAll(limiter, {{"x", false, 1}, {"y", false, 1}, {"x", true, 1}}), refusal);
+  EXPECT_EQ(RefusalOfAll(limiter, {{"x", true, 0}, {"x", false, 0}}), refusal);
+  EXPECT_EQ(RefusalOfAll(limiter, {{"x", true, 1}}), "") << "the other kind was left behind";
+}
+
+//
+TEST(RateLimiterNeeds, OfOneResourceAddUp) {
+  RateLimiter limiter{{{kGlobalResource, {{"x", 3}}}}};
+  EXPECT_EQ(RefusalOfAll(limiter, {{"x", true, 2}, {"x", true, 2}}),
+            "Resource count for \"x\" is limited to 3 which will prevent scheduling of one or more "
+            "model instances, the minimum required count is 4");
+  EXPECT_NE(RefusalOfAll(limiter, {{"x", true, UINT32_MAX}, {"x", true, 2}}), "");
+  EXPECT_EQ(RefusalOfAll(limiter, {{"x", true, 1}, {"x", true, 2}}), "");
+}
+
+TEST_F(RateLimiterTest, TakesTheSumOfWhatAnInstanceNeedsOfAResource) {
+  auto both = Claim({{"x", true, 1}, {"x", true, 2}});
+  auto two = Claim({{"x", true, 2}});
+  auto one = Claim({{"x", true, 1}});
+  EXPECT_TRUE(both->TryTake());
+  EXPECT_FALSE(one->TryTake());
+  both->Give();
+  EXPECT_TRUE(one->TryTake());
+  EXPECT_TRUE(two->TryTake());
+  EXPECT_FALSE(both->TryTake());
 }
 
 //

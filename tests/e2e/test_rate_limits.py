@@ -5,6 +5,7 @@ import contextlib
 import threading
 
 import numpy as np
+import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import models, trouble
@@ -98,6 +99,23 @@ def test_r4_a_resource_that_is_too_small_fails_the_load(start_server, tmp_path):
     assert index["greedy"]["state"] == "UNAVAILABLE"
     assert ('Resource count for "a" is limited to 3 which will prevent scheduling of one or more '
             "model instances, the minimum required count is 4") in index["greedy"]["reason"]
+
+
+@pytest.mark.newer
+def test_r4_what_one_instance_needs_is_checked_together(start_server, tmp_path):
+    write(tmp_path / "m", "both", [("b", False, 1), ("b", True, 1)])
+    write(tmp_path / "m", "twice", [("a", False, 2), ("a", False, 2)])
+    write(tmp_path / "m", "modest", [("a", False, 1), ("a", False, 2)])
+    server = start_server(
+        tmp_path / "m",
+        args=[LIMITED, "--rate-limit-resource=a:3", "--rate-limit-resource=b:1", "--rate-limit-resource=b:1:GLOBAL",
+              "--exit-on-error=false", "--strict-readiness=false"])
+    client = httpclient.InferenceServerClient(server.http)
+    index = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert 'Resource "b" is present as both global and device-specific resource' in index["both"]["reason"]
+    assert 'Resource count for "a" is limited to 3' in index["twice"]["reason"]
+    assert "the minimum required count is 4" in index["twice"]["reason"]
+    assert infer_all(server, ["modest"], [3]) == ["modest"] * 3
 
 
 def test_r2_names_of_resources_are_as_models_spell_them(start_server, tmp_path):
