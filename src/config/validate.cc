@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -85,6 +87,16 @@ void CheckBackend(const ModelConfig& config, ErrorList& errors) {
   }
 }
 
+void CheckBuckets(const std::vector<double>& buckets, const std::string& field, ErrorList& errors) {
+  const bool is_finite = std::ranges::all_of(buckets, [](double b) { return std::isfinite(b); });
+  const bool ascends = std::ranges::adjacent_find(buckets, std::greater_equal<>()) == buckets.end();
+  if (is_finite && ascends) return;
+  errors.Add({kInvalid,
+              "histogram options must specify finite 'buckets' in strictly ascending order",
+              field + ".histogram_options.buckets", fmt::format("[ {} ]", fmt::join(buckets, ", ")),
+              "finite bounds, each larger than the one before", "metric-control"});
+}
+
 void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors) {
   for (size_t i = 0; i < controls.size(); ++i) {
     const MetricControl& control = controls[i];
@@ -106,7 +118,25 @@ void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors)
       errors.Add({kInvalid, "histogram options must specify non-empty 'buckets'",
                   field + ".histogram_options.buckets", "nothing", "at least one bound",
                   "metric-control"});
+    } else {
+      CheckBuckets(*control.histogram_buckets, field, errors);
     }
+  }
+}
+
+// The tags become labels of Prometheus, after an underscore. One label with a name that is none
+// makes the whole page of metrics unreadable.
+void CheckMetricTags(const ModelConfig& config, ErrorList& errors) {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (const auto& [key, value] : config.metric_tags) {
+    if (std::ranges::all_of(key, is_allowed)) continue;
+    errors.Add(
+        {kInvalid,
+         fmt::format("metric tag '{}' of {} cannot be the name of a label", key, config.name),
+         fmt::format("metric_tags['{}']", key), Quoted(key),
+         "letters without accents, digits and underscores"});
   }
 }
 
@@ -333,6 +363,7 @@ ErrorList ModelConfigErrors(const ModelConfig& config) {
                 "response_cache.enable", "true", "false", "cache-decoupled"});
   }
   if (config.model_metrics) CheckMetrics(*config.model_metrics, errors);
+  CheckMetricTags(config, errors);
   return errors;
 }
 

@@ -217,6 +217,34 @@ TEST(ValidateModelConfig, ChecksMetrics) {
             "metric control must specify 'histogram_options'");
   EXPECT_EQ(check("metric_identifier { family: 'f' } histogram_options { }"),
             "histogram options must specify non-empty 'buckets'");
+  const auto with_buckets = [&](const std::string& buckets) {
+    return check("metric_identifier { family: 'f' } histogram_options { buckets: [ " + buckets +
+                 " ] }");
+  };
+  EXPECT_EQ(with_buckets("-1, 0, 0.5, 3"), "valid");
+  for (const char* buckets : {"5, 1", "1, 1", "nan", "1, nan", "1, inf", "-inf, 1"}) {
+    EXPECT_EQ(with_buckets(buckets),
+              "histogram options must specify finite 'buckets' in strictly ascending order")
+        << buckets;
+  }
+}
+
+TEST(ValidateModelConfig, TakesOnlyTagsThatCanBeLabels) {
+  const auto check = [](const std::string& key) {
+    return Identity("metric_tags { key: '" + key + R"(' value: 'any \n \" text' })");
+  };
+  for (const char* key : {"", "team", "Team_2", "2", "_"}) EXPECT_EQ(check(key), "valid") << key;
+  for (const char* key : {"a b", R"(a\"b)", "a-b", "a.b", "größe", "a:b"}) {
+    EXPECT_THAT(check(key), testing::HasSubstr(" of m cannot be the name of a label")) << key;
+  }
+  const base::Status status =
+      ValidateModelConfig(Prepared(std::string("backend: 'identity' ") + kTensors +
+                                   "metric_tags { key: 'a b' value: '' }"),
+                          "config.pbtxt");
+  EXPECT_EQ(status.message(),
+            "metric tag 'a b' of m cannot be the name of a label\n"
+            "  config.pbtxt: metric_tags['a b']: found 'a b', expected letters without accents, "
+            "digits and underscores");
 }
 
 std::string Ensemble(const std::string& text) {

@@ -6,7 +6,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from harness import models
+from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
 
@@ -303,3 +303,32 @@ def test_models_of_one_name_are_told_apart_by_their_namespaces(start_server, tmp
     assert set(seconds) == everyone
     assert all(value > 0 for value in seconds.values())
     assert len(set(seconds.values())) == 3  # each its own
+
+
+def test_tags_are_labels_whose_values_may_be_any_text(start_server, empty_repository):
+    models.write_model(empty_repository, "m", models.identity_config(
+        "FP32", [-1], extra='metric_tags { key: "Team_2" value: "a \\"b\\" \\\\ c\\nd" }\nmetric_tags { key: "" value: "" }\n'))
+    server = start_server(empty_repository)
+    labels = next(label for label in values(server, "nv_inference_count"))
+    assert labels == '_="",_Team_2="a \\"b\\" \\\\ c\\nd",model="m",version="1"'
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("extra, reason, place", [
+    ('metric_tags { key: "a b" value: "x" }', "metric tag 'a b' of m cannot be the name of a label",
+     "metric_tags['a b']: found 'a b'"),
+    ('model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" } '
+     "histogram_options { buckets: [ 5, 1, -3 ] } } }",
+     "histogram options must specify finite 'buckets' in strictly ascending order",
+     "model_metrics.metric_control[0].histogram_options.buckets: found [ 5, 1, -3 ]"),
+    ('model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" } '
+     "histogram_options { buckets: [ nan, 1, inf ] } } }",
+     "histogram options must specify finite 'buckets' in strictly ascending order",
+     "model_metrics.metric_control[0].histogram_options.buckets: found [ nan, 1, inf ]"),
+])
+def test_what_would_spoil_the_page_is_refused(start_server, empty_repository, extra, reason, place):
+    models.write_model(empty_repository, "m", models.identity_config("FP32", [-1], extra=extra + "\n"))
+    server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+    server.wait_for_log(place)
+    (entry,) = wire.request(server, "POST", "/v2/repository/index").json()
+    assert reason in entry["reason"]
