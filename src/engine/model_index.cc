@@ -36,6 +36,15 @@ std::vector<std::string> LabelsOf(const ModelRecord& record, int64_t version) {
   return labels;
 }
 
+// Whether each version was unloaded on purpose. A model that was ready is unloaded, too, where it
+// cannot be served any longer (an ensemble that has lost a part), and then the model says why.
+bool IsUnloaded(const ModelRecord& record) {
+  return std::ranges::all_of(record.versions, [](const auto& version) {
+    return version.second.state == VersionState::kUnavailable &&
+           version.second.reason == kUnloadedReason;
+  });
+}
+
 }  // namespace
 
 std::vector<service::IndexEntry> MakeIndex(const repository::Listing& listing,
@@ -48,16 +57,18 @@ std::vector<service::IndexEntry> MakeIndex(const repository::Listing& listing,
       index.push_back(UnavailableEntry(id, repository::kDuplicateReason));
       continue;
     }
+    const auto found = reasons.find(id);
+    const std::string reason = found == reasons.end() ? "" : found->second;
     const ModelRecord* const record = table.Record(id);
     if (record != nullptr && !record->versions.empty()) {
+      const bool tells_reason = !reason.empty() && IsUnloaded(*record);
       for (const auto& [number, version] : record->versions) {
         if (only_ready && version.state != VersionState::kReady) continue;
         index.push_back({id.name, std::to_string(number), std::string(StateName(version.state)),
-                         version.reason, LabelsOf(*record, number)});
+                         tells_reason ? reason : version.reason, LabelsOf(*record, number)});
       }
     } else if (!only_ready) {
-      const auto reason = reasons.find(id);
-      index.push_back(UnavailableEntry(id, reason == reasons.end() ? "" : reason->second));
+      index.push_back(UnavailableEntry(id, reason));
     }
   }
   return index;

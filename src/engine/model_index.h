@@ -13,7 +13,8 @@
 
 namespace nereid::engine {
 
-// Makes the index. `reasons` says why models without any version are not loaded, if that is known.
+// Makes the index. `reasons` says why models are not loaded, if that is known. It is told of models
+// without any version and of those whose versions were all unloaded.
 std::vector<service::IndexEntry> MakeIndex(
     const repository::Listing& listing, const ModelTable& table,
     const std::map<repository::ModelId, std::string>& reasons, bool only_ready);

@@ -62,6 +62,18 @@ TEST_F(AnIndex, ListsEachVersionWithItsState) {
   EXPECT_THAT(Lines(true), ElementsAre("m|2|READY|"));
 }
 
+TEST_F(AnIndex, SaysWhyAllVersionsOfAModelWereUnloaded) {
+  Put("m");
+  SetState("m", 1, VersionState::kUnavailable, "unloaded");
+  SetState("m", 2, VersionState::kUnavailable, "unloaded");
+  EXPECT_THAT(Lines(), ElementsAre("m|1|UNAVAILABLE|unloaded", "m|2|UNAVAILABLE|unloaded"));
+  reasons_["m"] = "a part is missing";
+  EXPECT_THAT(Lines(), ElementsAre("m|1|UNAVAILABLE|a part is missing",
+                                   "m|2|UNAVAILABLE|a part is missing"));
+  SetState("m", 2, VersionState::kUnavailable, "broken");
+  EXPECT_THAT(Lines(), ElementsAre("m|1|UNAVAILABLE|unloaded", "m|2|UNAVAILABLE|broken"));
+}
+
 TEST_F(AnIndex, ListsWhatIsServedThoughItLiesNowhere) {
   SetState("served", 1, VersionState::kReady);
   SetState("gone", 1, VersionState::kUnavailable, "unloaded");

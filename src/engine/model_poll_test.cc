@@ -145,6 +145,34 @@ TEST_F(AServerThatPolls, TellsOnceWhatIsWrongWithAnEnsemble) {
   EXPECT_EQ(log.Count("ensemble e contains models that are not available"), 2u);
 }
 
+TEST_F(AServerThatPolls, SaysWhyAnEnsembleIsUnloaded) {
+  repositories_.Put(Ensemble("e", {"p"}));
+  repositories_.Put(Plain("p"));
+  EXPECT_EQ(Start(), "OK");
+  repositories_.Put(Ensemble("e", {"q"}));
+  repositories_.Touch("e");
+  Poll();
+  const auto why = [this] {
+    const base::TimePoint deadline = InAMinute();
+    std::string line = Index().front();
+    while (line.find("UNLOADING") != std::string::npos &&
+           std::chrono::steady_clock::now() < deadline) {
+      line = Index().front();
+    }
+    return line;
+  };
+  EXPECT_THAT(why(),
+              testing::StartsWith("e:1 UNAVAILABLE ensemble e contains models that are not"));
+  repositories_.Put(Ensemble("e", {"p"}));
+  repositories_.Touch("e");
+  Poll();
+  EXPECT_EQ(why(), "e:1 READY");
+  repositories_.Remove("p");
+  Poll();
+  EXPECT_THAT(why(),
+              testing::StartsWith("e:1 UNAVAILABLE ensemble e contains models that are not"));
+}
+
 TEST_F(AServerThatPolls, UnloadsAndLoadsEnsemblesWithTheirParts) {
   repositories_.Put(Ensemble("outer", {"inner"}));
   repositories_.Put(Ensemble("inner", {"p"}));

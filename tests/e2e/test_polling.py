@@ -179,3 +179,30 @@ def test_what_is_broken_is_told_once_and_again_when_it_is_broken_otherwise(empty
     server.wait_for_log("other_backend")
     models.write_model(empty_repository, "no_backend", IDENTITY)
     servers.wait_until(lambda: index(server)[("no_backend", "1")][0] == "READY", "the mended model")
+
+
+@pytest.mark.newer
+def test_an_ensemble_that_is_lost_says_why(empty_repository, start_server):
+    def write_ensemble(part):
+        models.write_model(empty_repository, "e", (
+            f'platform: "ensemble"\ninput [ {models.tensor_config("X", "FP32", [-1])} ]\n'
+            f'output [ {models.tensor_config("Y", "FP32", [-1])} ]\nensemble_scheduling {{ step {{ model_name: "{part}" '
+            'model_version: -1 input_map { key: "INPUT0" value: "X" } output_map { key: "OUTPUT0" value: "Y" } } }\n'))
+
+    models.write_model(empty_repository, "part", IDENTITY)
+    write_ensemble("part")
+    server = start_server(empty_repository, args=POLL)
+
+    def wait_for(state, reason=""):
+        servers.wait_until(
+            lambda: index(server)[("e", "1")][0] == state and reason in index(server)[("e", "1")][1],
+            f"the ensemble is {state}: {reason!r}")
+
+    wait_for("READY")
+    why = "ensemble e contains models that are not available"
+    write_ensemble("nowhere")
+    wait_for("UNAVAILABLE", why)
+    write_ensemble("part")
+    wait_for("READY")
+    shutil.rmtree(empty_repository / "part")
+    wait_for("UNAVAILABLE", why)
