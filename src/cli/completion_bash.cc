@@ -13,6 +13,27 @@ constexpr const char* kBashBegin =
     R"bash(# Completion of nereid for bash. Load it with: source <(nereid completion bash)
 
 _nereid_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }
+# The names are a server's: they are compared, and quoted, but never expanded by the shell. Within
+# quotes that are still open, only names are offered that mean themselves in both kinds of quotes.
+_nereid_models() {
+    local typed=$1 quote= name word
+    local -a names
+    case $typed in
+        [\"\']*) quote=${typed:0:1} typed=${typed:1} ;;
+    esac
+    mapfile -t names < <(@MODELS@)
+    for name in "${names[@]}"; do
+        [[ -z $name || $name == -* ]] && continue
+        if [[ -z $quote ]]; then
+            printf -v word %q "$name"
+        elif [[ $name == *[\"\'\\\$\`!]* ]]; then
+            continue
+        else
+            word=$name
+        fi
+        [[ $word == "$typed"* || $name == "$typed"* ]] && COMPREPLY+=("$word")
+    done
+}
 _nereid_files() {
     compopt -o filenames
     mapfile -t COMPREPLY < <(compgen "$1" -- "$2")
@@ -46,7 +67,7 @@ _nereid() {
         case $values in
             @files) _nereid_files -f "$current" ;;
             @folders) _nereid_files -d "$current" ;;
-            @models) _nereid_words "$(@MODELS@)" "$current" ;;
+            @models) _nereid_models "$current" ;;
             *) _nereid_words "$values" "$current" ;;
         esac
     fi
@@ -74,9 +95,7 @@ std::string BashValues(const Argument& argument) {
 std::string ActionFor(const std::string& values) {
   if (values == "@files") return "_nereid_files -f \"$current\"; return";
   if (values == "@folders") return "_nereid_files -d \"$current\"; return";
-  if (values == "@models") {
-    return fmt::format("_nereid_words \"$({})\" \"$current\"; return", kListModels);
-  }
+  if (values == "@models") return "_nereid_models \"$current\"; return";
   return values.empty() ? "return" : fmt::format("_nereid_words '{}' \"$current\"; return", values);
 }
 

@@ -49,7 +49,9 @@ std::string FishValues(const Argument& argument) {
     case Hint::kFolder:
       return " -xa '(__fish_complete_directories)'";
     case Hint::kModel:
-      return fmt::format(" -xa {}", Quote(fmt::format("({})", kListModels)));
+      // A name that begins with a dash would be taken for an option.
+      return fmt::format(" -xa {}",
+                         Quote(fmt::format("({} | string match -v -- '-*')", kListModels)));
     case Hint::kNothing:
       break;
   }

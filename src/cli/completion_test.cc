@@ -42,7 +42,9 @@ class CompletionTest : public FileTest {
 
   // What bash offers for the last of the words, which bash has split before.
   std::vector<std::string> Bash(const std::vector<std::string>& words) {
-    Write("bin/nereid", "#!/bin/sh\necho \"$*\" | grep -q '^models --names' && echo resnet bert\n");
+    Write("bin/nereid",
+          "#!/bin/sh\necho \"$*\" | grep -q '^models --names' && printf '%s\\n' resnet bert "
+          "'$(touch ran)' 'b c' --dash\n");
     std::filesystem::permissions(Path("bin/nereid"), std::filesystem::perms::owner_all);
     Write("digits.onnx");
     Write("models/");
@@ -79,7 +81,8 @@ TEST_F(CompletionTest, BashOffersCommandsFlagsAndOptions) {
 }
 
 TEST_F(CompletionTest, BashOffersValuesByWhatTheyName) {
-  EXPECT_THAT(Bash({"nereid", "load", "''"}), ElementsAre("resnet", "bert"));
+  EXPECT_THAT(Bash({"nereid", "load", "''"}),
+              ElementsAre("resnet", "bert", R"(\$\(touch\ ran\))", R"(b\ c)"));
   EXPECT_THAT(Bash({"nereid", "load", "--format", "''"}), ElementsAre("json", "table"));
   EXPECT_THAT(Bash({"nereid", "load", "--format", "'='", "t"}), ElementsAre("table"));
   EXPECT_THAT(Bash({"nereid", "load", "--format", "'='"}), ElementsAre("json", "table"));
@@ -87,6 +90,15 @@ TEST_F(CompletionTest, BashOffersValuesByWhatTheyName) {
   EXPECT_THAT(Bash({"nereid", "load", "--folder", "''"}), UnorderedElementsAre("bin", "models"));
   EXPECT_THAT(Bash({"nereid", "load", "--header", "''"}), IsEmpty());
   EXPECT_THAT(Bash({"nereid", "show", "z"}), ElementsAre("zsh"));
+}
+
+TEST_F(CompletionTest, BashTakesNamesOfModelsForWordsAndNeverForCode) {
+  EXPECT_THAT(Bash({"nereid", "load", R"('\$\(')"}), ElementsAre(R"(\$\(touch\ ran\))"));
+  EXPECT_THAT(Bash({"nereid", "load", "'$('"}), ElementsAre(R"(\$\(touch\ ran\))"));
+  // Within a quote that is open, what is inserted has to mean itself.
+  EXPECT_THAT(Bash({"nereid", "load", R"('"b ')"}), ElementsAre("b c"));
+  EXPECT_THAT(Bash({"nereid", "load", R"('"$')"}), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(Path("ran")));
 }
 
 TEST_F(CompletionTest, BashTakesAnythingBehindAnOptionThatMayGoWithoutAValue) {
@@ -99,7 +111,7 @@ TEST_F(CompletionTest, FishHasALineForEachCommandOptionAndFlag) {
   for (const char* line : {
            "complete -c nereid -n __nereid_is_new -a load -d 'Loads a model\\'s files: [all]'\n",
            ("complete -c nereid -n '__nereid_is load' -xa "
-            "'(nereid models --names --timeout 1s 2>/dev/null)'\n"),
+            "'(nereid models --names --timeout 1s 2>/dev/null | string match -v -- \\'-*\\')'\n"),
            " -l file -s f -rF -d 'It\\'s a file [or \\\\ two]: a path'\n",
            " -l folder -xa '(__fish_complete_directories)' -d 'A folder'\n",
            " -l format -xa 'json table' -d 'A format'\n",

@@ -13,8 +13,11 @@ constexpr const char* kZshBegin =
 # source <(nereid completion zsh)
 
 _nereid_models() {
+    local expl
     local -a models=(${(f)"$(@MODELS@)"})
-    _describe -t models model models
+    # A name that begins with a dash would be taken for an option.
+    models=(${models:#-*})
+    _wanted models expl model compadd -a models
 }
 
 _nereid() {

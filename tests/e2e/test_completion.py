@@ -36,13 +36,13 @@ def environment(server):
 class Terminal:
     """A shell that somebody types into."""
 
-    def __init__(self, line, server):
+    def __init__(self, line, server, folder=None):
         self.ours, theirs = pty.openpty()
         # Wide enough for no line to wrap.
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 250, 0, 0))
         self.process = subprocess.Popen(
             line, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(server),
-            start_new_session=True,
+            start_new_session=True, cwd=folder,
         )  # fmt: skip
         os.close(theirs)
 
@@ -79,17 +79,22 @@ def shell(name):
     return path
 
 
-@pytest.fixture(scope="module", params=["bash", "zsh"])
-def terminal(request, server):
-    path = shell(request.param)
-    if request.param == "bash":
-        opened = Terminal([path, "--noprofile", "--norc", "-i"], server)
+def open_terminal(name, server, folder=None):
+    path = shell(name)
+    if name == "bash":
+        opened = Terminal([path, "--noprofile", "--norc", "-i"], server, folder)
         opened.type(f"bind 'set enable-bracketed-paste off'; PS1='{PROMPT[:-1]}''>'; ")
     else:
-        opened = Terminal([path, "-f", "-i"], server)
+        opened = Terminal([path, "-f", "-i"], server, folder)
         opened.type(f"PROMPT='{PROMPT[:-1]}''>'; autoload -U compinit; compinit -D -u; ")
-    opened.type(f"source <(nereid completion {request.param})\n")
+    opened.type(f"source <(nereid completion {name})\n")
     opened.read_until(PROMPT)
+    return opened
+
+
+@pytest.fixture(scope="module", params=["bash", "zsh"])
+def terminal(request, server):
+    opened = open_terminal(request.param, server)
     yield opened
     opened.close()
 
@@ -152,6 +157,64 @@ def test_fish_completes(server, line, wanted, tmp_path):
     assert [one for one in found if one in wanted] == wanted, done.stdout
     if not wanted:
         assert found == []
+
+
+# Names that a server may have for models, and what somebody types for the beginning of each.
+HOSTILE = {
+    "$(touch PWNED)": r"\$",
+    "`touch PWNED`": r"\`",
+    "a;touch PWNED": "a",
+    "b|touch PWNED": "b",
+    "c d  e": "c",
+    'f"g': "f",
+    "h'i": "h",
+    "k*": "k",
+    r"l\m": "l",
+    "n!o": "n",
+    "ünï": "ü",
+}
+
+
+@pytest.fixture
+def hostile_server(empty_repository, start_server):
+    """A server with these models, none of which can be loaded."""
+    for name in [*HOSTILE, "--dash"]:
+        (empty_repository / name).mkdir()
+    return start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+def test_names_of_models_are_words_and_never_code(name, hostile_server, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    opened = open_terminal(name, hostile_server, folder)
+    try:
+        # Prints the last word of the line as the command would get it.
+        opened.type('nereid() { [[ $2 == --names ]] && { command nereid "$@"; return; }; printf "%s\\n" "<${@: -1}>"; }\n')
+        opened.read_until(PROMPT)
+        listed = opened.complete("nereid infer ", "ünï")
+        assert "--dash" not in listed
+        for model, typed in HOSTILE.items():
+            opened.type(f"nereid infer {typed}\t\n")
+            opened.read_until(rf"<{re.escape(model)}>[^<]*{PROMPT}")
+        opened.type('nereid infer "c\t\n')
+        opened.read_until(rf"<c d  e>[^<]*{PROMPT}")
+    finally:
+        opened.close()
+    assert list(folder.iterdir()) == []
+
+
+def test_fish_offers_names_of_models_as_words(hostile_server, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    done = subprocess.run(
+        [shell("fish"), "--no-config", "-c", "nereid completion fish | source; complete -C 'nereid infer '"],
+        capture_output=True, text=True, timeout=60 * servers.SLOWNESS, cwd=folder,
+        env={**environment(hostile_server), "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert {one.split("\t")[0] for one in done.stdout.splitlines()} == set(HOSTILE)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
