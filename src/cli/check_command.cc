@@ -253,7 +253,11 @@ ExitCode Check(const CheckSettings& settings, Invocation& invocation) {
     return output.Fail(ExitCode::kFailure, status.message());
   }
   check::Report report = RunCheck(settings);
-  if (settings.loads) LoadModels(settings, invocation.server, report);
+  if (settings.loads) {
+    // Code of models may print.
+    output.KeepStandardOutput();
+    LoadModels(settings, invocation.server, report);
+  }
   if (output.wants_json()) {
     output.PrintJson(ToJson(report));
   } else {

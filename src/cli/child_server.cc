@@ -23,8 +23,9 @@ namespace {
 // The time between looks at whether to stop.
 constexpr int kPollMs = 100;
 
-// A pipe for what the server prints. Its errors come with --json too, so the standard error is not
-// needed.
+// A pipe for the summary of the server. `serve --json` keeps its standard output for itself: what
+// models print goes to the standard error, which is not needed, because errors come with --json
+// too.
 struct Pipe {
   base::UniqueFd read;
   base::UniqueFd write;

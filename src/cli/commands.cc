@@ -68,6 +68,8 @@ ExitCode Run(const CommandEntry& entry, std::vector<std::string> arguments,
     return ExitCode::kSuccess;
   }
   output.set_wants_json(*built.wants_json);
+  // The document stands alone, whatever the code of models prints.
+  if (output.wants_json()) output.KeepStandardOutput();
   return command.run()(invocation);
 }
 
@@ -112,8 +114,7 @@ int RunCommand(int argc, const char* const* argv, const ServerProgram& server) {
                 output,
                 fmt::format("there is no command '{}'{}", name, base::DidYouMean(name, Names())),
                 "'nereid help' lists the commands. The flags of a server begin with --.");
-  if (!output.Flush() && code == ExitCode::kSuccess) return static_cast<int>(ExitCode::kFailure);
-  return static_cast<int>(code);
+  return static_cast<int>(output.Finish(code));
 }
 
 std::string CommandList() {

@@ -118,6 +118,8 @@ ExitCode Run(const ExplainSettings& settings, Invocation& invocation) {
       !status.ok()) {
     return output.Fail(ExitCode::kFailure, status.message());
   }
+  // Code of the model may print.
+  output.KeepStandardOutput();
   const base::Result<Explanation> explanation = Explain(settings, invocation.server);
   if (!explanation.ok()) return output.Fail(ExitCode::kFailure, explanation.status().message());
   if (output.wants_json()) {

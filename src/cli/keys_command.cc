@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nereid keys: the API keys in a file of --api-keys.
+#include <ctime>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "access/key_file.h"
+#include "access/rules.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/table.h"
@@ -26,6 +29,12 @@ ExitCode Report(const base::Status& status, Output& output) {
 }
 
 ExitCode AddOne(const KeysSettings& settings, Output& output) {
+  if (const auto expires = access::ParseTime(settings.expires.value_or(""));
+      expires && *expires <= std::time(nullptr)) {
+    return output.Fail(ExitCode::kUsage,
+                       fmt::format("--expires {} has passed: the key would be invalid at once",
+                                   *settings.expires));
+  }
   const base::Result<std::string> key =
       access::AddKey(settings.file, {.id = *settings.id,
                                      .scopes = settings.scopes,
@@ -40,6 +49,16 @@ ExitCode AddOne(const KeysSettings& settings, Output& output) {
     output.PrintJson(document);
   } else {
     output.PrintText(*key + "\n");
+  }
+  if (!output.Flush()) {
+    // Nobody has seen the key, and the file cannot tell it.
+    const base::Status removed = access::RevokeKey(settings.file, *settings.id);
+    return output.Fail(
+        ExitCode::kFailure,
+        fmt::format("the key cannot be shown; {}",
+                    removed.ok() ? fmt::format("'{}' is removed again", *settings.id)
+                                 : fmt::format("revoke '{}', which is in the file: {}",
+                                               *settings.id, removed.message())));
   }
   output.Note("Keep this key: the file has only its hash. Running servers know it in a second.");
   return ExitCode::kSuccess;

@@ -41,6 +41,7 @@ ExitCode Watch(std::optional<Seconds> interval, const ServerOptions& server, Out
       return ExitCode::kSuccess;
     }
     output.EndFrame();
+    if (!output.Flush()) return ExitCode::kFailure;
     if (is_first && code != ExitCode::kSuccess) return code;
     if (interrupt.WaitFor(std::max(*interval, kMinInterval))) return ExitCode::kSuccess;
   }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/json_text.h"
+#include "base/unique_fd.h"
 #include "cli/json.h"
 #include "cli/printable.h"
 
@@ -84,6 +88,22 @@ Output::Output(std::FILE* out, std::FILE* err, StreamTraits out_traits, StreamTr
 
 Output::Output() : Output(stdout, stderr, StreamTraits::Of(stdout), StreamTraits::Of(stderr)) {}
 
+void Output::KeepStandardOutput() {
+  if (out_ != stdout) return;
+  std::fflush(stdout);
+  base::UniqueFd copy(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  // A standard output that is closed stays what it is, and so do the messages about it.
+  if (!copy.valid()) return;
+  kept_.reset(::fdopen(copy.get(), "w"));
+  if (kept_ == nullptr) return;
+  static_cast<void>(copy.Release());
+  out_ = kept_.get();
+  if (::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) return;
+  // There is no standard error.
+  const base::UniqueFd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ::dup2(nothing.get(), STDOUT_FILENO);
+}
+
 std::string Output::InStyle(Style style, std::string_view text) const {
   return out_traits_.has_colours ? Styled(style, text) : std::string(text);
 }
@@ -91,9 +111,19 @@ std::string Output::InStyle(Style style, std::string_view text) const {
 void Output::Write(std::string_view text) {
   if (frame_) {
     *frame_ += text;
-  } else {
-    std::fwrite(text.data(), 1, text.size(), out_);
+  } else if (std::fwrite(text.data(), 1, text.size(), out_) != text.size() && write_error_ == 0) {
+    write_error_ = errno;
   }
+}
+
+void Output::FlushOut() {
+  if (std::fflush(out_) != 0 && write_error_ == 0) write_error_ = errno;
+}
+
+void Output::WriteMessage(std::string_view text) { std::fwrite(text.data(), 1, text.size(), err_); }
+
+std::string Output::ErrorLabel() const {
+  return err_traits_.has_colours ? Styled(Style::kBad, "error:") : "error:";
 }
 
 void Output::PrintText(std::string_view text) { Write(text); }
@@ -108,11 +138,11 @@ void Output::PrintJson(const rapidjson::Value& document) {
   Write("\n");
 }
 
-void Output::Note(std::string_view text) { fmt::print(err_, "{}\n", text); }
+void Output::Note(std::string_view text) { WriteMessage(fmt::format("{}\n", text)); }
 
 void Output::Warn(std::string_view text) {
-  fmt::print(err_, "{} {}\n",
-             err_traits_.has_colours ? Styled(Style::kWarning, "warning:") : "warning:", text);
+  WriteMessage(fmt::format(
+      "{} {}\n", err_traits_.has_colours ? Styled(Style::kWarning, "warning:") : "warning:", text));
 }
 
 ExitCode Output::Fail(ExitCode code, std::string_view text) {
@@ -123,9 +153,8 @@ ExitCode Output::Fail(ExitCode code, std::string_view text) {
     return code;
   }
   // What was printed before the error stands before it where both streams are one file.
-  std::fflush(out_);
-  fmt::print(err_, "{} {}\n",
-             err_traits_.has_colours ? Styled(Style::kBad, "error:") : "error:", message);
+  FlushOut();
+  WriteMessage(fmt::format("{} {}\n", ErrorLabel(), message));
   if (wants_json_) Write(base::JsonError(ValidUtf8(text)) + "\n");
   return code;
 }
@@ -144,14 +173,14 @@ void Output::EndFrame() {
       frame.resize(last == std::string::npos ? 0 : last + 1);
     }
     // Up to the first line of the previous frame, and erase all from there.
-    if (frame_rows_ > 0) fmt::print(out_, "\x1b[{}A\r\x1b[J", frame_rows_);
+    if (frame_rows_ > 0) Write(fmt::format("\x1b[{}A\r\x1b[J", frame_rows_));
     frame_rows_ = Rows(frame);
   } else if (has_frames_ && !wants_json_) {
     frame.insert(frame.begin(), '\n');
   }
   has_frames_ = true;
   Write(frame);
-  std::fflush(out_);
+  FlushOut();
 }
 
 size_t Output::Rows(std::string_view text) const {
@@ -172,8 +201,17 @@ size_t Output::Rows(std::string_view text) const {
 }
 
 bool Output::Flush() {
-  const bool is_whole = std::fflush(out_) == 0 && std::ferror(out_) == 0;
-  return std::fflush(err_) == 0 && is_whole;
+  FlushOut();
+  std::fflush(err_);
+  return write_error_ == 0;
+}
+
+ExitCode Output::Finish(ExitCode code) {
+  if (Flush()) return code;
+  WriteMessage(fmt::format("{} cannot write to the standard output: {}\n", ErrorLabel(),
+                           std::strerror(write_error_)));
+  std::fflush(err_);
+  return code == ExitCode::kSuccess ? ExitCode::kFailure : code;
 }
 
 }  // namespace nereid::cli

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,11 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  // Takes the standard output for this object alone: what others in this process and in its
+  // children print there from now on, such as code of models, goes to the standard error. No thread
+  // may exist. Without effect on other streams.
+  void KeepStandardOutput();
+
   bool wants_json() const { return wants_json_; }
   void set_wants_json(bool wants) { wants_json_ = wants; }
   const StreamTraits& out() const { return out_traits_; }
@@ -73,17 +79,30 @@ class Output {
   void EndFrame();
   void DropFrame();
 
-  // Sends what is buffered. Returns false if the standard output could not take everything.
+  // Sends what is buffered. Returns false if the standard output could not take everything so far.
   bool Flush();
+  // Ends the output of a command that ends with `code`: flushes. If the standard output could not
+  // take everything, the standard error says so, and the command has failed. Returns the exit
+  // status.
+  ExitCode Finish(ExitCode code);
 
  private:
   friend class Progress;
 
+  struct CloseStream {
+    void operator()(std::FILE* stream) const { std::fclose(stream); }
+  };
+
   void Write(std::string_view text);
+  void FlushOut();
+  // Writes to the standard error; nobody is left to be told if that fails.
+  void WriteMessage(std::string_view text);
+  std::string ErrorLabel() const;
   // Returns how many lines of the terminal the text takes, lines that wrap included.
   size_t Rows(std::string_view text) const;
 
-  std::FILE* const out_;
+  std::unique_ptr<std::FILE, CloseStream> kept_;  // see KeepStandardOutput; null before
+  std::FILE* out_;
   std::FILE* const err_;
   const StreamTraits out_traits_;
   const StreamTraits err_traits_;
@@ -91,6 +110,7 @@ class Output {
   std::optional<std::string> frame_;  // what was printed since BeginFrame
   bool has_frames_ = false;           // at least one frame is shown
   size_t frame_rows_ = 0;             // the lines of the terminal that the last frame takes
+  int write_error_ = 0;               // the errno of the first write to `out_` that failed; 0: none
 };
 
 }  // namespace nereid::cli

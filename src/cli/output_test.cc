@@ -117,5 +117,27 @@ TEST_F(OutputTest, ProgressIsShownOnATerminalOnlyAndRemovedInTheEnd) {
   EXPECT_TRUE(Err().ends_with("5 of 10\r\x1b[K"));
 }
 
+TEST(Output, SaysThatItCouldNotBeWritten) {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* const messages = open_memstream(&text, &size);
+  {
+    Output output(full, messages, {}, {});
+    EXPECT_EQ(output.Finish(ExitCode::kSuccess), ExitCode::kSuccess);
+    // More than is buffered, so that the error comes long before the end.
+    output.PrintText(std::string(1 << 20, 'x'));
+    EXPECT_FALSE(output.Flush());
+    EXPECT_EQ(output.Finish(ExitCode::kSuccess), ExitCode::kFailure);
+    EXPECT_EQ(output.Finish(ExitCode::kUsage), ExitCode::kUsage);
+  }
+  std::fclose(full);
+  std::fclose(messages);
+  EXPECT_TRUE(std::string_view(text).starts_with(
+      "error: cannot write to the standard output: No space left on device\n"))
+      << text;
+  std::free(text);
+}
+
 }  // namespace
 }  // namespace nereid::cli

@@ -37,14 +37,14 @@ void Progress::Show(double fraction, std::string_view text) {
   if (traits.width > 0) line = Cut(line, traits.width - 1);
   if (line == drawn_) return;
   drawn_ = std::move(line);
-  fmt::print(output_.err_, "{}{}", kErase, drawn_);
+  output_.WriteMessage(fmt::format("{}{}", kErase, drawn_));
   std::fflush(output_.err_);
 }
 
 void Progress::Clear() {
   if (drawn_.empty()) return;
   drawn_.clear();
-  fmt::print(output_.err_, "{}", kErase);
+  output_.WriteMessage(kErase);
   std::fflush(output_.err_);
 }
 
