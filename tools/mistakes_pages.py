@@ -36,6 +36,8 @@ TEXTS = {
     ],
     "folder-name": ["unexpected directory name '…' for model '…', directory name must equal model name"],
     "model-duplicate": ["failed to poll model '…': not unique across all model repositories"],
+    "folder-unreadable": ["failed to open directory …: …"],
+    "model-file-unreadable": ["failed to open file …: …", "failed to open directory …: …"],
     "config-unreadable": ["failed to open text file for read …: …", "failed to read text file …"],
     "config-misplaced": ["'…' is not read, expected the configuration in '…'."],
     "version-missing": [

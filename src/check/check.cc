@@ -46,8 +46,11 @@ class ModelCheck {
   }
 
  private:
-  // Recognises folders that are no models.
+  // Recognises folders that are no models, and those that cannot be read.
   bool IsOtherFolder() {
+    if (!view_.unreadable.empty()) Unreadable();
+    // What else could be said of a folder whose contents are not known would be wrong.
+    if (view_.unreadable.contains(view_.folder)) return true;
     if (view_.has_config || !view_.versions.empty()) return false;
     if (view_.name.starts_with('.')) {
       findings_.AtPath("folder-hidden", view_.folder,
@@ -67,6 +70,15 @@ class ModelCheck {
                       .found = "a repository",
                       .expected = "a model"});
     return true;
+  }
+
+  void Unreadable() {
+    for (const auto& [folder, status] : view_.unreadable) {
+      findings_.AtPath("folder-unreadable", folder,
+                       {.text = std::string(status.message()),
+                        .found = "a folder that cannot be read",
+                        .expected = "a folder that this user can read"});
+    }
   }
 
   void Rules() {
@@ -117,7 +129,8 @@ class ModelCheck {
                        {.text = std::string(view_.read_status.message())});
     } else if (!view_.parse_status.ok()) {
       Faults(std::string(view_.parse_status.message()));
-    } else if (!view_.complete_status.ok() && !view_.versions.empty() && !AgentsBringFiles(view_)) {
+    } else if (!view_.complete_status.ok() && !view_.versions.empty() && !IsExplained() &&
+               !AgentsBringFiles(view_)) {
       // Without a version folder there is another finding, which explains this one.
       findings_.AtField("backend-unidentified", "",
                         {.text = std::string(view_.complete_status.message()),
@@ -126,6 +139,11 @@ class ModelCheck {
                          .suggestion = repository::NoBackendAdvice(view_.folder, view_.inspected,
                                                                    view_.inspected_contents)});
     }
+  }
+
+  // Whether the folder whose files tell the backend has a finding of its own.
+  bool IsExplained() const {
+    return view_.unreadable.contains(JoinPath(view_.folder, view_.inspected));
   }
 
   void Faults(const std::string& message) {

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -63,8 +66,34 @@ std::string Listed(const Report& report, const std::string& repository) {
   return text;
 }
 
+// Takes the right to read something away, also from a user who may read everything.
+class Locked {
+ public:
+  Locked(const RepositoryFolder& repository, const std::string& locked)
+      : path_(std::filesystem::path(repository.path()) / locked) {
+    if (locked.empty()) return;
+    rights_ = std::filesystem::status(path_).permissions();
+    std::filesystem::permissions(path_, std::filesystem::perms::none);
+    EXPECT_EQ(seteuid(geteuid() == 0 ? kNobody : geteuid()), 0);
+  }
+  ~Locked() {
+    EXPECT_EQ(seteuid(user_), 0);
+    if (rights_) std::filesystem::permissions(path_, *rights_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+
+  const std::filesystem::path path_;
+  const uid_t user_ = geteuid();
+  std::optional<std::filesystem::perms> rights_;
+};
+
 Report CheckFiles(const KindCase& wrong, const RepositoryFolder& repository) {
   CheckOptions options = OptionsFor(repository.path());
+  const Locked locked(repository, wrong.locked);
   options.disable_auto_complete = wrong.setting == Setting::kStrict;
   if (wrong.setting == Setting::kNoSuchRepository) {
     options.repositories = {repository.path() + "/nowhere"};
@@ -85,6 +114,16 @@ TEST(Check, NamesKindPlaceAndSuggestionOfEachMistake) {
     });
     EXPECT_TRUE(is_found) << wrong.code << " at " << wrong.place << ": "
                           << Listed(report, repository.path());
+  }
+}
+
+TEST(Check, SaysNothingElseOfWhatCannotBeRead) {
+  for (const KindCase& wrong : AllCases()) {
+    if (wrong.locked.empty()) continue;
+    const RepositoryFolder repository(wrong.files);
+    const Report report = CheckFiles(wrong, repository);
+    EXPECT_EQ(report.findings.size(), 1) << Listed(report, repository.path());
+    EXPECT_THAT(report.findings.front().text, testing::HasSubstr("Permission denied"));
   }
 }
 

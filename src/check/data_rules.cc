@@ -33,7 +33,7 @@ void CheckState(const ModelView& model, size_t index, Findings& findings) {
     if (files.status().code() == base::StatusCode::kInvalidArgument) return;
     findings.AtField("state-file", field + ".initial_state[0].data_file",
                      {.text = std::string(files.status().message()),
-                      .found = "no such file",
+                      .found = "no file that can be read",
                       .expected = "a file in the folder initial_state"});
     return;
   }
@@ -124,8 +124,9 @@ class WarmUpCheck {
         {.text = is_there ? fmt::format("warmup setting expects {} bytes, but the data provided "
                                         "from {} only has {} bytes",
                                         expected, name, size)
-                          : fmt::format("failed to open text file for read {}", path),
-         .found = is_there ? fmt::format("{} bytes", size) : "no such file",
+                          : fmt::format("failed to open text file for read {}{}", path,
+                                        error ? ": " + error.message() : ""),
+         .found = is_there ? fmt::format("{} bytes", size) : "no file that can be read",
          .expected = is_there ? fmt::format("{} bytes", expected) : "a file in the folder warmup"});
   }
 

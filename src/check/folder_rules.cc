@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about folders and files of a model.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 
 #include "base/nearest_name.h"
+#include "base/unique_fd.h"
 #include "check/backend_facts.h"
 #include "check/rules.h"
 #include "config/complete.h"
@@ -101,8 +106,15 @@ class VersionCheck {
     const std::string& file = config_.default_model_filename;
     std::error_code error;
     const std::string path = JoinPath(folder_, file);
-    if (!fs::exists(path, error)) {
+    if (fs::status(path, error).type() == fs::file_type::not_found) {
       Missing(file);
+      return;
+    }
+    if (const base::Status status = Readable(path); !status.ok()) {
+      findings_.AtPath("model-file-unreadable", path,
+                       {.text = std::string(status.message()),
+                        .found = "a file that cannot be read",
+                        .expected = "a model that this user can read"});
       return;
     }
     Contents(path);
@@ -131,6 +143,15 @@ class VersionCheck {
            {.text = text,
             .found = names.empty() ? "an empty folder" : base::QuotedList(names),
             .expected = fmt::format("'{}'", file)});
+  }
+
+  static base::Status Readable(const std::string& path) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) return repository::LocalStore().List(path).status();
+    const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file.valid()) return base::OkStatus();
+    return base::InternalError(
+        fmt::format("failed to open file {}: {}", path, std::strerror(errno)));
   }
 
   // At the name in the configuration if it has one, or else at the folder.
@@ -229,6 +250,7 @@ void CheckModelFiles(const ModelView& model, Findings& findings) {
     return;
   }
   for (const int64_t version : model.served) {
+    if (model.unreadable.contains(model.VersionFolder(version))) continue;
     VersionCheck(model, version, model.versions.at(version), findings).Run();
   }
   if (model.written && !model.written->backend.empty()) return;

@@ -55,6 +55,9 @@ struct ModelView {
   std::set<int64_t> served;
   std::string inspected;  // the folder whose files tell the framework; empty if there is none
   std::vector<repository::Entry> inspected_contents;
+  // The folders above that cannot be listed, and why. Their contents are not known, rather than
+  // none.
+  std::map<std::string, base::Status> unreadable;
   // Whether the configuration is what the server will serve: the backend adds nothing from the
   // model file.
   bool is_complete = true;

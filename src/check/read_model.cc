@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/read_model.h"
 
+#include <filesystem>
+
 #include "check/rules.h"
 #include "config/complete.h"
 #include "config/parse.h"
@@ -27,14 +29,19 @@ class NoAgents final : public repository::ModelAgents {
   }
 };
 
-std::vector<Entry> EntriesOf(const std::string& folder) {
+std::vector<Entry> EntriesOf(const std::string& folder, ModelView& view) {
   auto entries = repository::LocalStore().List(folder);
-  return entries.ok() ? *std::move(entries) : std::vector<Entry>();
+  if (entries.ok()) return *std::move(entries);
+  view.unreadable[folder] = entries.status();
+  return {};
 }
 
 void ReadConfig(ModelView& view) {
   const repository::LocalStore store;
-  view.has_config = store.Exists(view.config_path);
+  std::error_code error;
+  const auto type = std::filesystem::status(view.config_path, error).type();
+  // What cannot be examined, in a folder that may not be entered, is read for the error's sake.
+  view.has_config = type != std::filesystem::file_type::not_found;
   if (!view.has_config) {
     view.written.emplace();
     return;
@@ -77,15 +84,15 @@ ModelView ReadModel(const repository::ModelSource& source, const CheckOptions& o
   view.repository = source.repository;
   view.folder = source.model_folder;
   view.config_path = source.config_path;
-  view.entries = EntriesOf(view.folder);
+  view.entries = EntriesOf(view.folder, view);
   for (const Entry& entry : view.entries) {
     const config::VersionName name = config::ParseVersionName(entry.name);
     if (!entry.is_folder || !name.version) continue;
-    view.versions[*name.version] = EntriesOf(JoinPath(view.folder, entry.name));
+    view.versions[*name.version] = EntriesOf(JoinPath(view.folder, entry.name), view);
   }
   view.inspected = repository::FolderToInspect(view.entries).value_or("");
   if (!view.inspected.empty()) {
-    view.inspected_contents = EntriesOf(JoinPath(view.folder, view.inspected));
+    view.inspected_contents = EntriesOf(JoinPath(view.folder, view.inspected), view);
   }
   ReadConfig(view);
   if (view.written) Complete(view, options);

@@ -8,6 +8,7 @@ import subprocess
 import urllib.request
 
 import pytest
+from harness import other_user
 from harness import server as servers
 
 pytestmark = [pytest.mark.usefixtures("require_server"), pytest.mark.newer]
@@ -122,6 +123,31 @@ def test_wrong_arguments_are_told():
 def test_a_folder_that_is_not_there_is_a_finding(tmp_path):
     (finding,) = findings(tmp_path / "none", status=1)["findings"]
     assert (finding["code"], finding["file"]) == ("repository-unreadable", str(tmp_path / "none"))
+
+
+def test_what_cannot_be_read_is_said_so():
+    with other_user.open_folder() as repository:
+        onnx = 'backend: "onnxruntime"\n'
+        version = model(repository, "version", onnx, files=("1/model.onnx",)) / "1"
+        folder = model(repository, "folder", GOOD)
+        file = model(repository, "file", onnx, files=("1/model.onnx",)) / "1" / "model.onnx"
+        config = model(repository, "config", GOOD) / "config.pbtxt"
+        closed = {path: path.stat().st_mode for path in (version, folder, file, config)}
+        for path in closed:
+            path.chmod(0)
+        command = [*other_user.AS_NOBODY, servers.binary(), "check", repository, "--json"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        for path, mode in closed.items():
+            path.chmod(mode)
+        found = json.loads(run.stdout)["findings"]
+        assert {(one["code"], one["file"]) for one in found} == {
+            ("folder-unreadable", str(version)),
+            ("folder-unreadable", str(folder)),
+            ("model-file-unreadable", str(file)),
+            ("config-unreadable", str(config)),
+        }
+        assert all("Permission denied" in one["message"] for one in found)
+        assert run.returncode == 1
 
 
 def test_the_documentation_has_all_kinds():

@@ -20,6 +20,7 @@ struct KindCase {
   std::string suggestion;  // a part of it
   Files files;
   Setting setting = Setting::kDefault;
+  std::string locked = {};  // what may not be read; empty: nothing
 };
 
 // The beginning of a correct configuration of model "m", four lines long. A case adds to it from
