@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/new_model.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +19,7 @@ using testing::HasSubstr;
 // The names that a file gets: "name backend file".
 std::string Planned(const Files& files, const std::string& file) {
   const RepositoryFolder folder(files);
-  const auto model = PlanNewModel(folder.path() + "/" + file, "models", "");
+  const auto model = PlanNewModel(folder.path() + "/" + file, "models", {});
   if (!model.ok()) return std::string(model.status().message());
   return model->config.name + " " + model->config.backend + " " + model->copies[0].second;
 }
@@ -30,9 +32,9 @@ TEST(PlanNewModel, TakesTheNameOfTheFileAndTheUsualPlace) {
 }
 
 TEST(PlanNewModel, TakesTheNameOfTheFolderIfTheFileHasTheUsualOne) {
-  EXPECT_EQ(Planned({{"adder/model.py", "x"}}, "adder/model.py"),
+  EXPECT_EQ(Planned({{"adder/model.py", "class TritonPythonModel"}}, "adder/model.py"),
             "adder python models/adder/1/model.py");
-  EXPECT_EQ(Planned({{"adder/3/model.py", "x"}}, "adder/3/model.py"),
+  EXPECT_EQ(Planned({{"adder/3/model.py", "class TritonPythonModel"}}, "adder/3/model.py"),
             "adder python models/adder/1/model.py");
 }
 
@@ -48,25 +50,102 @@ TEST(PlanNewModel, RefusesWhatIsNoModel) {
 
 TEST(PlanNewModel, TakesTheWeightsBesideTheFileAlong) {
   const RepositoryFolder folder({{"a.xml", "x"}, {"a.bin", "y"}});
-  const auto model = PlanNewModel(folder.path() + "/a.xml", "models", "");
+  const auto model = PlanNewModel(folder.path() + "/a.xml", "models", {});
   ASSERT_TRUE(model.ok());
   ASSERT_EQ(model->copies.size(), 2);
   EXPECT_EQ(model->copies[1].second, "models/a/1/model.bin");
 }
 
-TEST(CopyFiles, OverwritesOnlyIfAsked) {
+TEST(PlanNewModel, RefusesFilesThatAreEmptyAndNamesThatAreNone) {
+  EXPECT_THAT(Planned({{"a.onnx", ""}}, "a.onnx"), HasSubstr("a.onnx' is empty"));
+  EXPECT_THAT(Planned({{"m/model.py", "x = 1"}}, "m/model.py"),
+              HasSubstr("no class TritonPythonModel"));
+  const RepositoryFolder folder(Files{{"a.onnx", "x"}});
+  EXPECT_EQ(PlanNewModel(folder.path() + "/a.onnx", "models", "").status().code(),
+            base::StatusCode::kInvalidArgument);
+}
+
+TEST(PlanNewModel, KnowsEndingsInAnyCase) {
+  EXPECT_EQ(Planned({{"UP.ONNX", "x"}}, "UP.ONNX"), "UP onnxruntime models/UP/1/model.onnx");
+}
+
+// A repository, its files with what they contain, before or after a model was put into it.
+using Contents = std::map<std::string, std::string>;
+
+Contents ContentsOf(const std::string& folder) {
+  Contents contents;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    std::string text;
+    if (entry.is_regular_file()) std::ifstream(entry.path()) >> text;
+    contents[fs::relative(entry.path(), folder).string()] = text;
+  }
+  return contents;
+}
+
+TEST(StagedModel, OverwritesOnlyIfAsked) {
   const RepositoryFolder folder({{"a.onnx", "new"}, {"models/a/1/model.onnx", "old"}});
-  const auto model = PlanNewModel(folder.path() + "/a.onnx", folder.path() + "/models", "");
+  const auto model = PlanNewModel(folder.path() + "/a.onnx", folder.path() + "/models", {});
   ASSERT_TRUE(model.ok());
-  const std::string target = folder.path() + "/models/a/1/model.onnx";
-  const base::Status refused = CopyFiles(*model, false);
+  const base::Status refused = StagedModel::Create(*model, false).status();
   EXPECT_EQ(refused.code(), base::StatusCode::kAlreadyExists);
   EXPECT_THAT(refused.message(), HasSubstr("--force"));
-  EXPECT_EQ(fs::file_size(target), 3);
-  ASSERT_TRUE(CopyFiles(*model, true).ok());
-  std::string text;
-  std::ifstream(target) >> text;
-  EXPECT_EQ(text, "new");
+  const std::string models = folder.path() + "/models";
+  const Contents before = ContentsOf(models);
+  {
+    const auto staged = StagedModel::Create(*model, true);
+    ASSERT_TRUE(staged.ok());
+    EXPECT_EQ(ContentsOf((*staged)->repository())["a/1/model.onnx"], "new");
+    EXPECT_EQ(ContentsOf(models)["a/1/model.onnx"], "old");
+  }
+  // It was not installed.
+  EXPECT_EQ(ContentsOf(models), before);
+  {
+    const auto staged = StagedModel::Create(*model, true);
+    ASSERT_TRUE(staged.ok());
+    ASSERT_TRUE((*staged)->Install("text").ok());
+  }
+  EXPECT_EQ(
+      ContentsOf(models),
+      (Contents{{"a", ""}, {"a/1", ""}, {"a/1/model.onnx", "new"}, {"a/config.pbtxt", "text"}}));
+}
+
+TEST(StagedModel, LeavesNothingBehindIfItIsNotInstalled) {
+  const RepositoryFolder folder(Files{{"a.onnx", "new"}});
+  const auto model = PlanNewModel(folder.path() + "/a.onnx", folder.path() + "/x/models", {});
+  ASSERT_TRUE(model.ok());
+  ASSERT_TRUE(StagedModel::Create(*model, false).ok());
+  EXPECT_EQ(ContentsOf(folder.path()), (Contents{{"a.onnx", "new"}}));
+}
+
+TEST(StagedModel, LeavesEverythingAsItWasIfAFileCannotBePut) {
+  const RepositoryFolder folder({{"a.xml", "new"},
+                                 {"a.bin", "new"},
+                                 {"models/a/1/model.xml", "old"},
+                                 {"models/a/1/model.bin", "old"},
+                                 {"models/a/config.pbtxt", "old"}});
+  const auto model = PlanNewModel(folder.path() + "/a.xml", folder.path() + "/models", {});
+  ASSERT_TRUE(model.ok());
+  const Contents before = ContentsOf(folder.path());
+  {
+    const auto staged = StagedModel::Create(*model, true);
+    ASSERT_TRUE(staged.ok());
+    fs::remove((*staged)->repository() + "/a/1/model.bin");
+    const base::Status status = (*staged)->Install("text");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cannot write"));
+  }
+  EXPECT_EQ(ContentsOf(folder.path()), before);
+}
+
+TEST(StagedModel, NamesFilesInErrorsByTheirOwnPaths) {
+  const RepositoryFolder folder(Files{{"a.onnx", "new"}});
+  const auto model = PlanNewModel(folder.path() + "/a.onnx", folder.path() + "/models", {});
+  ASSERT_TRUE(model.ok());
+  const auto staged = StagedModel::Create(*model, false);
+  ASSERT_TRUE(staged.ok());
+  const std::string error = "'" + (*staged)->repository() + "/a/1/model.onnx' is wrong";
+  EXPECT_TRUE((*staged)->IsNamedIn(error));
+  EXPECT_FALSE((*staged)->IsNamedIn("it is wrong"));
+  EXPECT_EQ((*staged)->WithOwnPaths(error), "'" + folder.path() + "/a.onnx' is wrong");
 }
 
 TEST(StarterConfig, SaysWhatTheModelIs) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nereid init
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
@@ -14,7 +16,7 @@ namespace {
 struct InitSettings {
   std::vector<std::string> files;
   std::string repository = "models";
-  std::string name;
+  std::optional<std::string> name;
   std::string backend_directory;
   std::vector<std::string> backend_config;
   bool overwrites = false;
@@ -26,27 +28,53 @@ struct Made {
   std::string unknown;  // why its tensors are not known; empty if they are
 };
 
-base::Result<Made> Make(const std::string& file, const InitSettings& settings,
+// Whether the error says that this machine cannot load the model, however good its file is.
+bool IsForLackOfSomething(std::string_view error) {
+  constexpr std::string_view kLacks[] = {"unable to find backend library",
+                                         "cannot open shared object file", "ImportError",
+                                         "ModuleNotFoundError"};
+  return std::ranges::any_of(
+      kLacks, [&](std::string_view text) { return error.find(text) != std::string_view::npos; });
+}
+
+// Whether files of the model's kind say what its inputs and outputs are, so that the file is no
+// model if they cannot be had. A TensorRT plan says it only on a machine with its GPU.
+bool TellsTensors(const config::ModelConfig& config) {
+  const std::string& platform = config.platform;
+  return platform != "pytorch_libtorch" && platform != "tensorflow_graphdef" &&
+         config.backend != "caffe2" && config.backend != "tensorrt";
+}
+
+base::Result<Made> Make(check::NewModel model, const InitSettings& settings,
                         const ServerProgram& server) {
-  NEREID_ASSIGN_OR_RETURN(check::NewModel model,
-                          check::PlanNewModel(file, settings.repository, settings.name));
-  NEREID_RETURN_IF_ERROR(check::CopyFiles(model, settings.overwrites));
-  std::vector<std::string> flags = {"--model-repository=" + settings.repository};
+  Made made{.model = std::move(model), .unknown = {}};
+  NEREID_ASSIGN_OR_RETURN(const auto staged,
+                          check::StagedModel::Create(made.model, settings.overwrites));
+  std::vector<std::string> flags = {"--model-repository=" + staged->repository()};
   if (!settings.backend_directory.empty()) {
     flags.push_back("--backend-directory=" + settings.backend_directory);
   }
   for (const std::string& one : settings.backend_config) {
     flags.push_back("--backend-config=" + one);
   }
-  auto loaded = server.load(std::move(flags), model.config.name);
-  Made made{.model = std::move(model), .unknown = {}};
+  auto loaded = server.load(std::move(flags), made.model.config.name);
   if (loaded.ok()) {
     made.model.config = *std::move(loaded);
+    if (made.model.config.input.empty() && made.model.config.output.empty()) {
+      made.unknown = "the model does not say what they are";
+    }
   } else {
-    made.unknown = std::string(loaded.status().message());
+    const std::string_view error = loaded.status().message();
+    made.unknown = staged->WithOwnPaths(std::string(error));
+    const bool is_wrong = TellsTensors(made.model.config) || staged->IsNamedIn(error);
+    if (is_wrong && !IsForLackOfSomething(error)) {
+      return base::InvalidArgumentError(
+          fmt::format("'{}' is not a model that can be loaded, and nothing was changed: {}",
+                      made.model.file, made.unknown));
+    }
   }
-  const std::string text = check::StarterConfig(made.model.config, {file, made.unknown});
-  NEREID_RETURN_IF_ERROR(check::WriteConfig(made.model, text));
+  NEREID_RETURN_IF_ERROR(
+      staged->Install(check::StarterConfig(made.model.config, {made.model.file, made.unknown})));
   return made;
 }
 
@@ -78,12 +106,20 @@ void AddJson(const Made& made, rapidjson::Document& document) {
 ExitCode Init(const InitSettings& settings, Invocation& invocation) {
   Output& output = invocation.output;
   if (settings.files.empty()) return output.Fail(ExitCode::kUsage, "no model file is given");
-  if (settings.files.size() > 1 && !settings.name.empty()) {
+  if (settings.files.size() > 1 && settings.name) {
     return output.Fail(ExitCode::kUsage, "--name is for one file, and several are given");
   }
-  rapidjson::Document document(rapidjson::kArrayType);
+  std::vector<check::NewModel> models;
   for (const std::string& file : settings.files) {
-    const base::Result<Made> made = Make(file, settings, invocation.server);
+    auto model = check::PlanNewModel(file, settings.repository, settings.name);
+    if (!model.ok()) return output.Fail(ExitCode::kUsage, model.status().message());
+    models.push_back(*std::move(model));
+  }
+  // Code of the models may print.
+  output.KeepStandardOutput();
+  rapidjson::Document document(rapidjson::kArrayType);
+  for (check::NewModel& model : models) {
+    const base::Result<Made> made = Make(std::move(model), settings, invocation.server);
     if (!made.ok()) return output.Fail(ExitCode::kFailure, made.status().message());
     if (output.wants_json()) {
       AddJson(*made, document);
@@ -107,7 +143,8 @@ void AddInit(Command& command) {
       "Copies model files into a repository and writes a configuration with comments for each. "
       "Inputs, outputs and batching are what the model's backend reads from the file; the file is "
       "loaded once for this. Where the file does not tell them (TorchScript, GraphDef), the "
-      "configuration says what to write. Nothing is overwritten without --force.");
+      "configuration says what to write. A file that is not a model changes nothing. Nothing is "
+      "overwritten without --force.");
   command
       .Positional("MODEL_FILE", settings.files,
                   "Files .onnx, .pt, .pt2, .xml, .plan, .graphdef, .netdef or model.py, or folders "

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import models
+from harness import models, other_user
 from harness import server as servers
 
 pytestmark = [pytest.mark.usefixtures("require_server"), pytest.mark.newer]
@@ -34,6 +34,11 @@ def nereid(*arguments, status=0):
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
     assert run.returncode == status, run.stdout + run.stderr
     return run
+
+
+def contents(folder):
+    """All that is there, with what files contain."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def as_json(*arguments, status=0):
@@ -93,20 +98,70 @@ def test_a_python_model_takes_the_name_of_its_folder(tmp_path):
 
 def test_wrong_files_are_told(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
-    assert "is of no known kind" in nereid("init", tmp_path / "notes.txt", status=1).stderr
-    assert "there is no file or folder" in nereid("init", tmp_path / "none.onnx", status=1).stderr
+    (tmp_path / "empty.onnx").write_text("")
+    (tmp_path / "model.py").write_text("x = 1\n")
+    assert "is of no known kind" in nereid("init", tmp_path / "notes.txt", status=2).stderr
+    assert "there is no file or folder" in nereid("init", tmp_path / "none.onnx", status=2).stderr
+    assert "empty.onnx' is empty" in nereid("init", tmp_path / "empty.onnx", status=2).stderr
+    assert "no class TritonPythonModel" in nereid("init", tmp_path / "model.py", status=2).stderr
     assert "no model file is given" in nereid("init", status=2).stderr
     assert "--name is for one file" in nereid("init", "a.onnx", "b.onnx", "--name", "c", status=2).stderr
 
 
-@pytest.mark.parametrize("name", ["../x", "a/../b", "/tmp/x", "x/..", "x/y", "x/", "..", ".", " ..", ".. ", " ", "\t"])
+@pytest.mark.parametrize("name", ["../x", "a/../b", "/tmp/x", "x/..", "x/y", "x/", "..", ".", " ..", ".. ", " ", "\t", ""])
 def test_s28_names_are_no_paths(tmp_path, onnx_file, name):
     repository = tmp_path / "inner" / "models"
     before = sorted(tmp_path.rglob("*"))
-    run = nereid("init", onnx_file, "-r", repository, "--name", name, status=1)
+    run = nereid("init", onnx_file, "-r", repository, "--name", name, status=2)
     assert "path traversal" in run.stderr or "name cannot be empty" in run.stderr
-    nereid("init", onnx_file, "-r", repository, "--name", name, "--force", status=1)
+    nereid("init", onnx_file, "-r", repository, "--name", name, "--force", status=2)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_ending_may_be_in_capitals(tmp_path, onnx_file):
+    (tmp_path / "UP.ONNX").write_bytes(onnx_file.read_bytes())
+    (made,) = as_json("init", tmp_path / "UP.ONNX", "-r", tmp_path / "models")
+    assert (made["model"], made["is_complete"]) == ("UP", True)
+    assert (tmp_path / "models" / "UP" / "1" / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("content", [b"garbage", None], ids=["garbage", "cut"])
+def test_a_file_that_is_no_model_changes_nothing(tmp_path, onnx_file, content):
+    broken = tmp_path / "broken" / "adder.onnx"
+    broken.parent.mkdir()
+    broken.write_bytes(content or onnx_file.read_bytes()[:100])
+    repository = tmp_path / "models"
+    run = nereid("init", broken, "-r", repository, status=1)
+    assert run.stdout == "" and f"'{broken}' is not a model that can be loaded" in run.stderr
+    assert ".nereid-init" not in run.stderr
+    assert not repository.exists()
+    nereid("init", onnx_file, "-r", repository)
+    before = contents(repository)
+    assert "error" in as_json("init", broken, "-r", repository, "--force", status=1)
+    assert contents(repository) == before
+
+
+def test_a_model_that_does_not_tell_its_tensors_is_said_to_be_incomplete(tmp_path):
+    script = tmp_path / "scale" / "model.py"
+    script.parent.mkdir()
+    script.write_text("class TritonPythonModel:\n    def execute(self, requests):\n        return []\n")
+    (made,) = as_json("init", script, "-r", tmp_path / "models")
+    assert (made["is_complete"], made["reason"]) == (False, "the model does not say what they are")
+
+
+def test_a_folder_that_cannot_be_written_is_said(onnx_file):
+    with other_user.open_folder() as folder:
+        source, repository = folder / "adder.onnx", folder / "models"
+        source.write_bytes(onnx_file.read_bytes())
+        nereid("init", source, "-r", repository)
+        before = contents(repository)
+        (repository / "adder").chmod(0o555)
+        command = [*other_user.AS_NOBODY, servers.binary(), "init", source, "-r", repository, "--force"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        (repository / "adder").chmod(0o755)
+        assert run.returncode == 1
+        assert f"in '{repository}/adder': Permission denied" in run.stderr
+        assert contents(repository) == before
 
 
 @pytest.mark.parametrize("name", ["...", "..my_model", "model..1", "a b", "ünï"])
