@@ -51,7 +51,7 @@ class LevelMeasurement {
     result_.load = level.load;
   }
 
-  void Add(const loadgen::LoadResult& load, nanoseconds interval, bool has_fixed_time);
+  void Add(const loadgen::LoadResult& load, const loadgen::LoadPlan& plan);
   void AddNumbers(const ModelNumbers& numbers);
   LevelResult Finish();
 
@@ -102,10 +102,18 @@ void LevelMeasurement::AddInterval(const loadgen::Interval& interval, double sec
   result_.moments.push_back(moment);
 }
 
-void LevelMeasurement::Add(const loadgen::LoadResult& load, nanoseconds interval,
-                           bool has_fixed_time) {
+// Returns how long the requests took. The time of so many requests of an open loop ends with the
+// last one, but the pause after it belongs to the rate as well: five requests at ten a second take
+// half a second.
+double SecondsOf(const loadgen::LoadResult& load, const loadgen::LoadPlan& plan) {
+  if (plan.requests == 0 || plan.rate <= 0) return load.seconds;
+  return std::max(load.seconds, static_cast<double>(plan.requests) / plan.rate);
+}
+
+void LevelMeasurement::Add(const loadgen::LoadResult& load, const loadgen::LoadPlan& plan) {
   const loadgen::Recorder& measured = load.measured;
-  result_.seconds += load.seconds;
+  const double seconds = SecondsOf(load, plan);
+  result_.seconds += seconds;
   result_.unfinished += measured.unfinished();
   result_.busy = std::max(result_.busy, load.busy);
   for (const auto& [text, count] : measured.errors()) result_.errors[text] += count;
@@ -120,7 +128,7 @@ void LevelMeasurement::Add(const loadgen::LoadResult& load, nanoseconds interval
   quantile_rounds_.push_back(0);
   std::vector<loadgen::Interval> intervals = measured.intervals();
   size_t each = 1;
-  if (has_fixed_time) {
+  if (plan.requests == 0) {
     // Intervals at the end in which nothing happened belong to the time as well.
     intervals.resize(kIntervals);
   } else {
@@ -129,8 +137,8 @@ void LevelMeasurement::Add(const loadgen::LoadResult& load, nanoseconds interval
     intervals = Regroup(intervals, each);
   }
   for (const loadgen::Interval& one : intervals) {
-    const Seconds whole = interval * each;
-    AddInterval(one, intervals.size() == 1 ? std::min(whole.count(), load.seconds) : whole.count());
+    const Seconds whole = plan.interval * each;
+    AddInterval(one, intervals.size() == 1 ? std::min(whole.count(), seconds) : whole.count());
   }
 }
 
@@ -220,7 +228,7 @@ base::Result<std::vector<LevelResult>> MeasureLevels(const BenchSubject& subject
       hooks.stop = subject.stop;
       const loadgen::LoadResult result = RunLoad(subject.target, subject.requests, load, hooks);
       NEREID_RETURN_IF_ERROR(result.status);
-      measurements[i].Add(result, load.interval, load.requests == 0);
+      measurements[i].Add(result, load);
       if (const auto numbers = Between(before, after)) measurements[i].AddNumbers(*numbers);
     }
   }
