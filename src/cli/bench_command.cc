@@ -297,7 +297,10 @@ base::Result<ExitCode> Bench(BenchSettings& settings, Output& output) {
   }
   settings.inputs.arguments.filling = settings.wants_zeros ? Filling::kZeros : Filling::kRandom;
   NEREID_ASSIGN_OR_RETURN(const BenchPlan plan, PlanOf(settings));
-  // Read first: a measurement whose comparison fails would have been for nothing.
+  // What a measurement would have been for nothing without comes first.
+  for (const std::optional<std::string>& file : {settings.save, settings.html}) {
+    if (file) NEREID_RETURN_IF_ERROR(CheckWritable(*file));
+  }
   std::optional<BenchResult> before;
   if (settings.compare) {
     NEREID_ASSIGN_OR_RETURN(before, ReadResult(*settings.compare));

@@ -59,7 +59,8 @@ struct Argument {
   bool is_positional() const { return !names.front().starts_with('-'); }
 
   // For use at the end of Command::Flag, Option and Positional.
-  Argument& Required() { return is_required = true, *this; }
+  // What is always given has no default, whatever its variable contains.
+  Argument& Required() { return is_required = true, default_text.clear(), *this; }
   Argument& Bare(std::string text) { return bare = std::move(text), *this; }
   Argument& OneOf(std::vector<std::string> all) { return choices = std::move(all), *this; }
   Argument& Variable(std::string name) { return variable = std::move(name), *this; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -36,6 +39,20 @@ base::Result<std::string> ReadFile(const std::string& path) {
   }
   if (std::ferror(file.get()) != 0) return CannotDo("read", path);
   return content;
+}
+
+base::Status CheckWritable(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) errno = EISDIR;
+    const bool is_fit = !S_ISDIR(status.st_mode) && ::access(path.c_str(), W_OK) == 0;
+    return is_fit ? base::OkStatus() : CannotDo("write", path);
+  }
+  if (errno != ENOENT) return CannotDo("write", path);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const bool is_fit = !path.empty() && ::access(folder.c_str(), W_OK | X_OK) == 0;
+  return is_fit ? base::OkStatus() : CannotDo("write", path);
 }
 
 base::Status WriteFile(const std::string& path, std::string_view content) {

@@ -13,6 +13,10 @@ namespace nereid::cli {
 // cannot be read.
 base::Result<std::string> ReadFile(const std::string& path);
 
+// Whether WriteFile will be able to, as far as that is known beforehand: for work that would be for
+// nothing. Changes nothing.
+base::Status CheckWritable(const std::string& path);
+
 // Replaces the file. The error has its name.
 base::Status WriteFile(const std::string& path, std::string_view content);
 

@@ -33,6 +33,17 @@ TEST_F(FilesTest, ErrorsHaveTheNameOfTheFileAndTheReason) {
   EXPECT_THAT(std::string(WriteFile(Path(""), "x").message()), HasSubstr("Is a directory"));
 }
 
+TEST_F(FilesTest, WhatCannotBeWrittenIsKnownBeforehand) {
+  Write("there", "kept");
+  for (const char* name : {"there", "new"}) EXPECT_TRUE(CheckWritable(Path(name)).ok()) << name;
+  EXPECT_EQ(*ReadFile(Path("there")), "kept");
+  EXPECT_FALSE(std::filesystem::exists(Path("new")));
+  for (const char* name : {"none/a", "", "there/a"}) {
+    EXPECT_FALSE(CheckWritable(Path(name)).ok()) << name;
+    EXPECT_EQ(CheckWritable(Path(name)).message(), WriteFile(Path(name), "x").message());
+  }
+}
+
 TEST_F(FilesTest, AFullDiskIsAnError) {
   EXPECT_THAT(std::string(WriteFile("/dev/full", "x").message()), HasSubstr("No space left"));
   EXPECT_FALSE(WriteFile("/dev/full", std::string(1 << 20, 'x')).ok());

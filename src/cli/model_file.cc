@@ -289,6 +289,12 @@ std::string Nearest(const fs::path& path) {
   return base::DidYouMean(path.filename().string(), names);
 }
 
+base::Status CheckName(const std::string& name) {
+  if (MakeModelName(name) == name) return base::OkStatus();
+  return InvalidArgumentError(fmt::format(
+      "'{}' cannot be the name of a model: letters, digits, '.', '_', '-' and '~' can", name));
+}
+
 }  // namespace
 
 std::string ModelFile::parent() const { return fs::path(path).parent_path().string(); }
@@ -345,14 +351,16 @@ base::Result<ModelFile> RecognizeArgument(const std::string& argument) {
       equals != std::string::npos && equals > 0 && argument.find('/') > equals && !Exists(argument);
   if (!has_name) return RecognizeModelFile(argument);
   const std::string name = argument.substr(0, equals);
-  if (MakeModelName(name) != name) {
-    return InvalidArgumentError(fmt::format(
-        "'{}' cannot be the name of a model: letters, digits, '.', '_', '-' and '~' can", name));
-  }
+  NEREID_RETURN_IF_ERROR(CheckName(name));
   NEREID_ASSIGN_OR_RETURN(ModelFile model, RecognizeModelFile(argument.substr(equals + 1)));
+  return WithName(std::move(model), name);
+}
+
+base::Result<ModelFile> WithName(ModelFile model, const std::string& name) {
+  NEREID_RETURN_IF_ERROR(CheckName(name));
   if (model.kind == ModelFile::Kind::kRepository) {
-    return InvalidArgumentError(fmt::format(
-        "'{}' is a repository, whose models have their own names", argument.substr(equals + 1)));
+    return InvalidArgumentError(
+        fmt::format("'{}' is a repository, whose models have their own names", model.path));
   }
   model.name = name;
   return model;

@@ -52,6 +52,9 @@ base::Result<ModelFile> RecognizeModelFile(const std::string& path);
 // Like RecognizeModelFile for an argument NAME=PATH or PATH.
 base::Result<ModelFile> RecognizeArgument(const std::string& argument);
 
+// Gives the model another name. Fails if that is none, or if there are several models at its path.
+base::Result<ModelFile> WithName(ModelFile model, const std::string& name);
+
 // Fails if two models have one name; the error says how to name one of them.
 base::Status CheckNames(const std::vector<ModelFile>& models);
 

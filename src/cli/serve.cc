@@ -31,7 +31,7 @@ base::Result<std::vector<ModelFile>> FindModels(const ServeSettings& settings) {
     if (models.size() > 1) {
       return InvalidArgumentError("--name is for one model; several are named as NAME=PATH each");
     }
-    NEREID_ASSIGN_OR_RETURN(models[0], RecognizeArgument(*settings.name + "=" + models[0].path));
+    NEREID_ASSIGN_OR_RETURN(models[0], WithName(std::move(models[0]), *settings.name));
   }
   NEREID_RETURN_IF_ERROR(CheckNames(models));
   return models;

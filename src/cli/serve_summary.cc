@@ -147,6 +147,16 @@ std::string MissingTensorsAdvice(const ModelFile& model) {
       model.lacks_outputs ? "; and --output likewise" : "");
 }
 
+// For a model in Python, which is served all the same.
+std::string MissingInputsAdvice(const ModelSummary& model) {
+  return fmt::format(
+      "the model does not say what its inputs and outputs are. Say it in its auto_complete_config, "
+      "or {}",
+      model.is_file ? "for each: --input NAME:TYPE:DIMS, such as --input x:FP32:-1,3,224,224, and "
+                      "--output likewise"
+                    : "in its config.pbtxt");
+}
+
 }  // namespace
 
 ServerAddresses AddressesFor(const std::string& host, const ServerPorts& ports) {
@@ -216,6 +226,10 @@ std::string SummaryText(const std::vector<ModelSummary>& models, const ServerAdd
       text += fmt::format("  The calls below need other shapes, or other values than zeros: {}\n",
                           model.call_failure);
     }
+    if (model.LacksInputs()) {
+      text += fmt::format("  There is no call to show: {}\n", MissingInputsAdvice(model));
+      continue;
+    }
     if (const auto curl = CurlCommand(model.call, addresses)) text += "\n" + *curl + "\n";
     const auto program = PythonProgram(model.call, addresses);
     if (!program || (models.size() > kMaxPrograms && programs > 0)) continue;
@@ -246,9 +260,13 @@ std::string SummaryJson(const std::vector<ModelSummary>& models, const ServerAdd
       json += fmt::format(R"("max_batch_size":{},"inputs":{},"outputs":{},)",
                           model.config.max_batch_size, TensorsJson(model.config.input, is_batched),
                           TensorsJson(model.config.output, is_batched));
-      AppendMember(json, "curl", CurlCommand(model.call, addresses));
-      AppendMember(json, "python", PythonProgram(model.call, addresses));
-      AppendMember(json, "call_error", model.call_failure);
+      if (model.LacksInputs()) {
+        AppendMember(json, "call_error", MissingInputsAdvice(model));
+      } else {
+        AppendMember(json, "curl", CurlCommand(model.call, addresses));
+        AppendMember(json, "python", PythonProgram(model.call, addresses));
+        AppendMember(json, "call_error", model.call_failure);
+      }
     }
     json += fmt::format(R"("ready":{}}})", model.failure.empty());
   }

@@ -27,6 +27,9 @@ struct ModelSummary {
   config::ModelConfig config;
   SampleCall call;
   std::string call_failure;  // why the model refuses the call; empty: it does not, as far as known
+
+  // Whether nothing says what it takes, so that no call can be made.
+  bool LacksInputs() const { return config.backend == "python" && config.input.empty(); }
 };
 
 // Returns the addresses under which clients on this machine reach the server, for a server that

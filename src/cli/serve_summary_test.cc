@@ -68,6 +68,18 @@ TEST(SummaryText, SaysWhyAModelOrACallDoesNotWork) {
   EXPECT_THAT(Text({odd}), HasSubstr("need other shapes, or other values than zeros: too small"));
 }
 
+TEST(SummaryText, AsksForInputsThatNothingTellsInPlaceOfACall) {
+  ModelSummary model = Summary("net");
+  model.config.backend = "python";
+  model.config.input.clear();
+  EXPECT_THAT(Text({model}), HasSubstr("--input NAME:TYPE:DIMS"));
+  EXPECT_THAT(Text({model}), Not(HasSubstr("curl")));
+  EXPECT_THAT(SummaryJson({model}, kAddresses), HasSubstr("\"call_error\":\"the model does not"));
+  EXPECT_THAT(SummaryJson({model}, kAddresses), Not(HasSubstr("curl")));
+  model.is_file = false;
+  EXPECT_THAT(Text({model}), HasSubstr("in its config.pbtxt"));
+}
+
 TEST(SummaryText, HasOneProgramForManyModels) {
   std::vector<ModelSummary> models;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) models.push_back(Summary(name));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +75,14 @@ TEST_F(PlanServeTest, MistakesNameTheOption) {
 TEST_F(PlanServeTest, ANameReplacesThatOfTheFile) {
   settings_.name = "better";
   EXPECT_NE(PlanServe(settings_)->served->Find("better"), nullptr);
+}
+
+TEST_F(PlanServeTest, ANameThatIsNoneIsRefusedAsSuch) {
+  for (const char* name : {"x/y", "", "a b", "../x", "a=b"}) {
+    settings_.name = name;
+    EXPECT_EQ(WhyNot().rfind(fmt::format("'{}' cannot be the name of a model", name), 0), 0)
+        << WhyNot();
+  }
 }
 
 }  // namespace

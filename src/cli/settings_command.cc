@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // nereid trace, nereid log: settings of a running server that are shown and changed.
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -80,6 +82,58 @@ base::Result<std::string> ChangeBody(const std::vector<std::string>& changes,
   return WriteJson(body);
 }
 
+bool IsSameNumber(std::string_view a, std::string_view b) {
+  int64_t numbers[2] = {};
+  for (const auto& [text, number] : {std::pair(a, &numbers[0]), std::pair(b, &numbers[1])}) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+    if (error != std::errc() || end != text.data() + text.size()) return false;
+  }
+  return numbers[0] == numbers[1];
+}
+
+bool HasElement(const rapidjson::Value& list, std::string_view text) {
+  return std::ranges::any_of(list.GetArray(), [&](const rapidjson::Value& element) {
+    return element.IsString() && std::string_view(element.GetString()) == text;
+  });
+}
+
+// Returns what of `change` the server has ignored, which it does without a word where it does not
+// know a value; empty if nothing.
+std::string IgnoredPart(std::string_view change, const rapidjson::Document& before,
+                        const rapidjson::Document& after) {
+  const size_t equals = change.find('=');
+  const std::string_view name = change.substr(0, equals);
+  std::string_view text = change.substr(equals + 1);
+  const rapidjson::Value* const old = MemberOf(before, name);
+  const rapidjson::Value* const now = MemberOf(after, name);
+  if (text.empty() || old == nullptr || now == nullptr) return {};
+  if (!now->IsArray()) {
+    const std::string is = TextOfValue(*now);
+    const bool is_ignored = is != text && is == TextOfValue(*old) && !IsSameNumber(is, text);
+    return is_ignored ? std::string(text) : "";
+  }
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view element = text.substr(0, comma);
+    if (!HasElement(*now, element)) return std::string(element);
+    if (comma == std::string_view::npos) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+base::Status CheckChanges(const std::vector<std::string>& changes,
+                          const rapidjson::Document& before, const rapidjson::Document& after) {
+  for (const std::string& change : changes) {
+    const std::string ignored = IgnoredPart(change, before, after);
+    if (ignored.empty()) continue;
+    const std::string name = change.substr(0, change.find('='));
+    return base::Status(base::StatusCode::kUnknown,
+                        fmt::format("the server has ignored '{}', which it does not know: {} is {}",
+                                    ignored, name, TextOfValue(*MemberOf(after, name))));
+  }
+  return base::OkStatus();
+}
+
 base::Result<ExitCode> ShowOrChange(const SettingsOfServer& settings, const std::string& path,
                                     ServerClient& client, Output& output) {
   NEREID_ASSIGN_OR_RETURN(rapidjson::Document now, client.GetJson(path));
@@ -87,8 +141,10 @@ base::Result<ExitCode> ShowOrChange(const SettingsOfServer& settings, const std:
   if (!settings.changes.empty()) {
     NEREID_ASSIGN_OR_RETURN(std::string body, ChangeBody(settings.changes, now));
     NEREID_RETURN_IF_ERROR(client.PostJson(path, std::move(body)).status());
-    NEREID_ASSIGN_OR_RETURN(now, client.GetJson(path));
-    if (!now.IsObject()) return UnknownReply();
+    NEREID_ASSIGN_OR_RETURN(rapidjson::Document changed, client.GetJson(path));
+    if (!changed.IsObject()) return UnknownReply();
+    NEREID_RETURN_IF_ERROR(CheckChanges(settings.changes, now, changed));
+    now = std::move(changed);
   }
   if (output.wants_json()) {
     output.PrintJson(now);

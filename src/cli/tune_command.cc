@@ -202,6 +202,11 @@ base::Result<ExitCode> Tune(const TuneSettings& settings, const Interrupt& inter
   NEREID_ASSIGN_OR_RETURN(const check::ModelView model, FindModel(place, {}));
   NEREID_RETURN_IF_ERROR(model.read_status);
   NEREID_RETURN_IF_ERROR(model.parse_status);
+  // What a search would have been for nothing without comes first.
+  for (const std::optional<std::string>& file : {settings.html, settings.out}) {
+    if (file) NEREID_RETURN_IF_ERROR(CheckWritable(*file));
+  }
+  if (settings.apply) NEREID_RETURN_IF_ERROR(CheckWritable(model.config_path));
   NEREID_ASSIGN_OR_RETURN(const TuneResult result, RunSearch(settings, model, interrupt, output));
   if (output.wants_json()) {
     output.PrintJson(TuneJson(result));

@@ -226,6 +226,22 @@ def test_arguments_that_make_no_sense_are_refused_before_any_load(server, args, 
     assert text in json.loads(done.stdout)["error"]
 
 
+@pytest.mark.parametrize("option", ["--save", "--html"])
+def test_a_file_that_cannot_be_written_is_refused_before_any_load(server, option, tmp_path):
+    before = succeeded(server, MODEL)
+    done = bench(MODEL, *FEW, option, tmp_path / "none" / "result", *address(server), expect=USAGE)
+    assert f"cannot write '{tmp_path}/none/result': No such file or directory" in done.stderr
+    assert done.stdout == "" and succeeded(server, MODEL) == before
+
+
+def test_a_number_of_requests_is_sent_at_no_higher_rate_than_was_asked_for(server):
+    levels = ["-n", "5", "--rate", "20", "--rounds", "2", "--distribution", "constant"]
+    (level,) = json.loads(bench(MODEL, *levels, *address(server), "--json").stdout)["levels"]
+    # Three requests in each round.
+    assert level["requests"] == 6
+    assert 0 < level["requests_per_s"]["value"] <= 20
+
+
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
 def test_what_the_model_refuses_is_said_in_its_words_before_any_load(server, protocol):
     done = bench(MODEL, "--shape", "INPUT0=1,2,3", *address(server, protocol), expect=FAILURE)

@@ -190,6 +190,12 @@ def test_help_is_the_same_by_command_and_by_option():
         assert all(len(line) <= 100 for line in by_command.stdout.splitlines())
 
 
+def test_options_that_must_be_given_have_no_default():
+    for command in json.loads(run("help", "--json").stdout):
+        for argument in command["arguments"]:
+            assert not (argument["required"] and argument["default"]), (command["name"], argument)
+
+
 def test_an_unknown_command_is_answered_with_the_one_that_was_meant():
     done = run("modles")
     assert done.returncode == USAGE
@@ -493,6 +499,21 @@ def test_log_shows_and_changes_settings(own):
 )
 def test_settings_that_do_not_exist_are_refused(own, args, mentions):
     assert mentions in own(*args, expect=USAGE).stderr
+
+
+@pytest.mark.parametrize("level", ["TIMESTAMP", "TIMESTAMPS,TENSOR", "timestamps"])
+def test_values_that_the_server_ignores_are_an_error(own, level):
+    done = own("trace", f"trace_level={level}", expect=FAILURE)
+    assert f"the server has ignored '{level.split(',')[-1]}', which it does not know" in done.stderr
+    assert done.stdout == ""
+    document = json.loads(own("trace", f"trace_level={level}", "--json", expect=FAILURE).stdout)
+    assert "ignored" in document["error"]
+
+
+def test_values_that_are_so_already_are_no_error(own):
+    for _ in range(2):
+        own("trace", "trace_level=TENSORS,TIMESTAMPS", "trace_rate=5")
+        own("log", "log_verbose_level=1", "log_info=true")
 
 
 @pytest.mark.parametrize("args", [["trace", "trace_rate=often"], ["log", "log_info=perhaps"]])

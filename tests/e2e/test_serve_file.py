@@ -204,6 +204,20 @@ def test_a_python_file_is_served_with_the_modules_beside_it(serve, tmp_path):
 
 
 @backend("python")
+def test_a_python_file_that_does_not_say_its_inputs_is_served_and_asks_for_them(serve, tmp_path):
+    silent = PYTHON.replace("def auto_complete_config", "def other")
+    (tmp_path / "neighbour.py").write_text("def add(value):\n    return value + 1\n")
+    (tmp_path / "plus.py").write_text(silent)
+    text = serve(tmp_path / "plus.py").text
+    assert "does not say what its inputs and outputs are" in text and "--input NAME:TYPE:DIMS" in text
+    assert "curl" not in text
+    (model,) = serve(tmp_path / "plus.py", "--json").summary["models"]
+    assert "--input NAME:TYPE:DIMS" in model["call_error"] and "curl" not in model and "python" not in model
+    tensors = ["--input", "x:FP32:2", "--output", "y:FP32:2"]
+    assert check_calls(serve(tmp_path / "plus.py", "--json", *tensors).models["plus"])["outputs"][0]["data"] == [1, 1]
+
+
+@backend("python")
 def test_a_decoupled_model_is_called_as_a_stream(serve, tmp_path):
     (tmp_path / "count.py").write_text(DECOUPLED)
     got = run_calls(serve(tmp_path / "count.py", "--json").models["count"])
@@ -396,6 +410,13 @@ def test_a_file_that_lacks_its_inputs_says_how_to_name_them(tmp_path):
     text = fail(tmp_path, path, *FREE, "--", f"--backend-directory={servers.backends()}")
     assert "forward(pixels: Tensor)" in text
     assert "--input NAME:TYPE:DIMS" in text
+
+
+@pytest.mark.parametrize("name", ["x/y", "", "a b", "a=b"])
+def test_a_name_that_is_none_is_refused_as_such(tmp_path, name):
+    copy(DIGITS, tmp_path / "net.onnx")
+    text = fail(tmp_path, tmp_path / "net.onnx", "--name", name, status=2)
+    assert f"'{name}' cannot be the name of a model" in text
 
 
 def test_two_files_of_one_name_are_refused(tmp_path):

@@ -126,6 +126,13 @@ def test_arguments_that_make_no_sense_are_refused(args, text, digits):
     assert text in json.loads(done.stdout)["error"]
 
 
+@pytest.mark.parametrize("option", ["--html", "--out"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_search(digits, option, tmp_path):
+    done = tune(digits, *QUICK, option, tmp_path / "none" / "result", expect=USAGE)
+    assert f"cannot write '{tmp_path}/none/result': No such file or directory" in done.stderr
+    assert done.stdout == ""
+
+
 def test_a_model_that_cannot_be_loaded_is_said(digits):
     (digits / "1" / "model.onnx").write_text("nothing")
     done = tune(digits, *QUICK, expect=FAILURE)
