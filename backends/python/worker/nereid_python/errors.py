@@ -57,10 +57,25 @@ class TritonError:
         return self._message
 
 
+def _text(error):
+    """Returns the exception's text, which the model's own code may make."""
+    try:
+        return str(error)
+    except BaseException as another:
+        return "(its text cannot be told: %s)" % type(another).__name__
+
+
 def _without_places(error):
     """Returns the exception's type and text; for a syntax error also the file, the line and its source."""
-    if not isinstance(error, SyntaxError) or error.filename is None:
-        return "%s: %s" % (type(error).__name__, error)
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        try:
+            return _with_source(error)
+        except Exception:
+            pass  # a model that raises one may have put anything into it
+    return "%s: %s" % (type(error).__name__, _text(error))
+
+
+def _with_source(error):
     text = "%s: %s (%s, line %s)" % (type(error).__name__, error.msg, error.filename, error.lineno)
     line = (error.text or "").rstrip("\n")
     if line.strip():
@@ -80,7 +95,7 @@ def describe(error):
     """Returns the text of an exception for clients: its type, its text, and its traceback, innermost
     frame first."""
     if isinstance(error, TritonModelException) and error.__traceback__ is None:
-        return str(error)
+        return _text(error)
     text = _without_places(error)
     trace = error.__traceback__
     if trace is None:

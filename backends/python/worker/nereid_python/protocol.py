@@ -99,6 +99,12 @@ def padded(text):
     return text + bytes(-len(text) % 8)
 
 
+def for_people(text):
+    """Encodes a text for people, whatever is in it: a lone surrogate becomes its escape sequence. Such texts
+    come out of JSON that clients write."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def sized(text):
     """Encodes a text or bytes after their length."""
     if isinstance(text, str):

@@ -107,6 +107,17 @@ class InferenceResponseSender:
                 "Inference Response object must be provided when the response flags is set to zero."
             )
         self._count(response, flags)
+        try:
+            self._write(response, flags)
+        except BaseException:
+            # Nothing was sent, so the model may still send, and the request ends with the sender.
+            with self._lock:
+                self._sent -= 1
+                if flags == COMPLETE_FINAL:
+                    self._is_closed = False
+            raise
+
+    def _write(self, response, flags):
         writer = Writer(shares=False)
         writer.add(p.SEND_HEAD.pack(self._handle, flags, response is not None))
         if response is not None:
@@ -116,6 +127,14 @@ class InferenceResponseSender:
 
     def is_cancelled(self):
         return self._handle is not None and is_cancelled(self._handle)
+
+    def _fail(self, text):
+        """Completes the request with an error, unless it is complete."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._write(InferenceResponse([], TritonError(text)), COMPLETE_FINAL)
 
     def _close(self):
         """Records that the server has completed the request."""

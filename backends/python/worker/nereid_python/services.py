@@ -39,7 +39,10 @@ def _log(level, message, depth=2):
     file, line = frame.f_code.co_filename, frame.f_lineno
     if session.has_calls:
         session.tell(
-            p.LOG, struct.pack("<II", level.value, line) + p.sized(file) + p.sized(message)
+            p.LOG,
+            struct.pack("<II", level.value, line)
+            + p.sized(p.for_people(file))
+            + p.sized(p.for_people(message)),
         )
     else:
         sys.stderr.write("%s %s:%d] %s\n" % (level.name[0], file, line, message))
@@ -146,7 +149,7 @@ class MetricFamily:
         self._metrics = []
         try:
             answer = _ask(
-                p.METRIC_FAMILY_NEW, p.U64.pack(kind.value) + p.sized(name) + p.sized(description)
+                p.METRIC_FAMILY_NEW, p.U64.pack(kind.value) + p.sized(name) + p.sized(p.for_people(description))
             )
         except TritonModelException as error:
             raise TritonModelException("Error when creating MetricFamily: %s" % error) from None

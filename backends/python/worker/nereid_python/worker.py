@@ -80,12 +80,13 @@ class Runner:
 
     def __init__(self, greeting, memory):
         # Imported here, because the folder of the backend is known only after the greeting.
-        from nereid_python import native, protocol, requests, responses, tensors, writer
+        from nereid_python import coroutines, native, protocol, requests, responses, tensors, writer
         from nereid_python.errors import TritonModelException, describe
         from nereid_python.session import session
         import triton_python_backend_utils as pb_utils
 
         self.p = protocol
+        self.requests = requests
         self.responses = responses
         self.writer = writer
         self.describe = describe
@@ -99,8 +100,9 @@ class Runner:
         self.native = native
         self.model = None
         self.run = None
-        self.loop = None
-        self.background = set()
+        self.loop = coroutines.EventLoop(self.on_loop_ended)
+        # The senders of decoupled requests, by the future of the coroutine that has these requests.
+        self.background = {}
         session.memory = memory
         session.name = greeting["name"]
         session.model_dir = greeting["model_dir"]
@@ -139,7 +141,7 @@ class Runner:
                 answer = self.finalize()
             else:
                 raise self.failure("the server asked for something unknown")
-        except Exception as error:
+        except BaseException as error:  # sys.exit() is an error like others, as in Triton
             answer = self.text_of(error)
             what = "auto-complete: " if kind == p.COMPLETE else ""
             sys.stderr.write("Failed to initialize Python stub%s: %s\n" % (
@@ -148,7 +150,7 @@ class Runner:
         return self.put(p.OK, answer)
 
     def put(self, outcome, text):
-        text = text.encode("utf-8", "surrogateescape")
+        text = self.p.for_people(text)
         return outcome, self.memory.put(text), len(text)
 
     def text_of(self, error):
@@ -215,12 +217,11 @@ class Runner:
 
     def finalize(self):
         self.session.may_infer = False
-        if self.loop is not None:
-            self.loop.call_soon_threadsafe(self.loop.stop)
+        self.loop.stop()
         if self.model is not None and hasattr(self.model, "finalize"):
             try:
                 self.model.finalize()
-            except Exception as error:
+            except BaseException as error:
                 sys.stderr.write(self.describe(error) + "\n")
         # Objects of the model may make calls when they are destroyed.
         self.model = None
@@ -237,11 +238,11 @@ class Runner:
                     raise self.failure("the server asked for something unknown")
                 result = self.model.is_ready()
                 if isinstance(result, types.CoroutineType):
-                    result = self.run_coroutine(result)
+                    result = self.loop.start(result).result()
                 if not isinstance(result, bool):
                     raise self.failure("is_ready() must return a boolean value")
                 outcome, text = p.OK, "yes" if result else "no"
-            except Exception as error:
+            except BaseException as error:  # otherwise nobody would answer later questions
                 outcome, text = p.ERROR, self.text_of(error)
             self.memory.answer(*self.question_answer(outcome, ticket, text))
 
@@ -287,21 +288,29 @@ class Runner:
                 run = self.run = self.model.execute
             result = run(batch)
             if isinstance(result, types.CoroutineType):
-                result = self.run_coroutine(result, self.session.is_decoupled)
+                if self.session.is_decoupled:
+                    result = self.run_in_background(batch, result)
+                else:
+                    result = self.loop.start(result).result()
             return self.answer(batch, result)
-        except Exception as error:
+        except BaseException as error:  # also those that end a process or a task, as in Triton
             for request in batch:
-                # The server completes these requests with the error, so the model cannot any more.
-                request.get_response_sender()._close()
-            text = "Failed to process the request(s) for model '%s', message: %s" % (
-                self.session.name, self.text_of(error))
+                # The server completes these requests with the error, so the model cannot any more. The
+                # list is the model's, which may have put anything there.
+                if isinstance(request, self.requests.InferenceRequest):
+                    request.get_response_sender()._close()
+            text = self.failed_text(self.text_of(error))
             self.log_error(text)
             return self.put(self.p.ERROR, text)
+
+    def failed_text(self, text):
+        return "Failed to process the request(s) for model '%s', message: %s" % (
+            self.session.name, text)
 
     def log_error(self, text):
         p = self.p
         self.session.tell(
-            p.LOG, struct.pack("<II", 2, 0) + p.sized("model.py") + p.sized(text))
+            p.LOG, struct.pack("<II", 2, 0) + p.sized("model.py") + p.sized(p.for_people(text)))
 
     def answer(self, batch, returned):
         """Writes what the model returned: returns outcome, block, size."""
@@ -361,27 +370,33 @@ class Runner:
 
     # --- Coroutines ---
 
-    def run_coroutine(self, coroutine, in_background=False):
-        import asyncio  # most models do not need it
-
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            threading.Thread(target=self.loop.run_forever, name="asyncio", daemon=True).start()
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        if not in_background:
-            return future.result()
-        self.background.add(future)
+    def run_in_background(self, batch, coroutine):
+        """Starts the coroutine of a decoupled model, whose responses come from senders."""
+        # Before it runs, because it may be done, and the list be changed, at any time from then on.
+        senders = [request.get_response_sender() for request in batch]
+        future = self.loop.start(coroutine)
+        self.background[future] = senders
         future.add_done_callback(self.on_background_done)
-        return None
 
     def on_background_done(self, future):
-        self.background.discard(future)
-        error = None if future.cancelled() else future.exception()
-        if error is not None:
+        senders = self.background.pop(future)
+        if future.cancelled():
+            text = log = "CancelledError: the coroutine was cancelled"
+        else:
+            error = future.exception()
+            if error is None:
+                return  # the model may have passed its senders on
             import traceback
 
-            self.log_error(self.shown("".join(
-                traceback.format_exception(type(error), error, error.__traceback__))))
+            text = self.text_of(error)
+            log = self.shown("".join(
+                traceback.format_exception(type(error), error, error.__traceback__)))
+        self.log_error(log)
+        for sender in senders:
+            sender._fail(self.failed_text(text))
+
+    def on_loop_ended(self, error):
+        self.log_error("the model's event loop goes on after %s" % self.text_of(error))
 
 
 def main():

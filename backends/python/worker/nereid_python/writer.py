@@ -82,7 +82,7 @@ class Writer:
         """Adds a response, without outputs that were not requested."""
         error = response._error
         if error is not None:
-            text = error._message.encode("utf-8", "surrogateescape")
+            text = p.for_people(error._message)
             self.add(p.RESPONSE.pack(p.FAILURE, release_flags, int(error._code), len(text))
                      + p.padded(text))
             return
