@@ -7,34 +7,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models, python_models
+from harness import python_models
 from harness import server as servers
 from tritonclient.utils import InferenceServerException
 
 LENIENT = ("--exit-on-error=false", "--strict-readiness=false")
-DECOUPLED = "model_transaction_policy { decoupled: true }\n"
-
-# Runs the body of a function that a request brings: `request` is the request, and `say` makes a response.
-RUNS = """
-import gc, textwrap
-
-def say(text):
-    return pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", np.array([text], object))])
-
-class NoText(Exception):
-    def __str__(self):
-        raise RuntimeError("no text")
-
-class TritonPythonModel:
-    WORD execute(self, requests):
-        return [AWAIT self.run(request) for request in requests] RETURNED
-
-    WORD run(self, request):
-        code = request.inputs()[0].as_numpy()[0].decode()
-        names = {**globals(), "request": request}
-        exec("WORD body():\\n" + textwrap.indent(code, "    "), names)
-        return AWAIT names.pop("body")()  # without a cycle, so that senders end with the last reference
-"""
 
 READY = """
 class TritonPythonModel:
@@ -46,21 +23,13 @@ class TritonPythonModel:
 """ + python_models.IDENTITY.split(":\n", 1)[1]
 
 
-def runs(is_async, is_decoupled):
-    code = RUNS.replace("WORD", "async def" if is_async else "def").replace("AWAIT ", "await " if is_async else "")
-    return code.replace("RETURNED", "and None" if is_decoupled else "")
-
-
 @pytest.fixture(scope="module")
 def server(require_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    config = (f"input [ {models.tensor_config('INPUT0', 'BYTES', [1])} ]\n"
-              f"output [ {models.tensor_config('OUTPUT0', 'BYTES', [-1])} ]\n"
-              "instance_group [ { kind: KIND_CPU count: 1 } ]\n")
     for is_async in (False, True):
         for is_decoupled in (False, True):
             name = ("async" if is_async else "plain") + ("_stream" if is_decoupled else "")
-            python_models.write(folder, name, runs(is_async, is_decoupled), config, extra=DECOUPLED * is_decoupled)
+            python_models.write_runner(folder, name, is_async, is_decoupled)
     with servers.running(folder, log_dir=tmp_path_factory.mktemp("server"), env=python_models.ENVIRONMENT) as running:
         yield running
 
@@ -83,17 +52,9 @@ def no_worker_ends(request):
     assert {worker.pid for worker in python_models.workers(server)} == before
 
 
-def infer(server, model, code):
-    """The text of the response."""
-    with httpclient.InferenceServerClient(server.http, network_timeout=60) as client:
-        tensor = httpclient.InferInput("INPUT0", [1], "BYTES")
-        tensor.set_data_from_numpy(np.array([code.encode()], object))
-        return client.infer(model, [tensor]).as_numpy("OUTPUT0")[0].decode()
-
-
 def error_of(server, model, code):
     with pytest.raises(InferenceServerException) as raised:
-        infer(server, model, code)
+        python_models.run(server, model, code)
     return raised.value.message()
 
 
@@ -149,7 +110,7 @@ def test_a_log_message_and_a_description_with_half_a_surrogate_pair_are_written(
 pb_utils.Logger.log_error("logged: " + text)
 pb_utils.MetricFamily("py_odd", text, pb_utils.MetricFamily.GAUGE)
 return say("done")"""
-    assert infer(server, "plain", code) == "done"
+    assert python_models.run(server, "plain", code) == "done"
     servers.wait_until(lambda: r"logged: \\ud800 is no text" in server.log, "the message")
 
 
@@ -247,7 +208,7 @@ thread.start()"""
 ])
 def test_an_exception_of_any_kind_is_an_error_of_its_request(server, model, raised, expected):
     assert expected in error_of(server, model, raised)
-    assert infer(server, model, "return say('well')") == "well"
+    assert python_models.run(server, model, "return say('well')") == "well"
 
 
 @pytest.mark.parametrize("ends", ["sys.exit(5)", "asyncio.get_running_loop().stop()"])
@@ -258,8 +219,8 @@ async def end():
 task = asyncio.get_running_loop().create_task(end())
 await asyncio.sleep(0.01)
 return say("went on")"""
-    assert infer(server, "async", code) == "went on"
-    assert infer(server, "async", "await asyncio.sleep(0.01)\nreturn say('well')") == "well"
+    assert python_models.run(server, "async", code) == "went on"
+    assert python_models.run(server, "async", "await asyncio.sleep(0.01)\nreturn say('well')") == "well"
 
 
 def test_a_request_list_that_the_model_has_filled_with_something_else_ends_nothing(server):

@@ -248,7 +248,8 @@ static PyObject* GetInput(PyObject* self, PyObject* args, PyObject* keywords) {
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const tensor = PyList_GetItem(inputs, i);
     if (!PyObject_TypeCheck(tensor, tensor_base)) continue;
-    const int is_it = PyObject_RichCompareBool(((Tensor*)tensor)->name, name, Py_EQ);
+    PyObject* const its_name = NameOf((Tensor*)tensor);
+    const int is_it = its_name == NULL ? -1 : PyObject_RichCompareBool(its_name, name, Py_EQ);
     if (is_it < 0) found = NULL;
     if (is_it > 0) found = tensor;
     if (is_it != 0) break;
@@ -443,7 +444,8 @@ static int AddResponse(const Request* request, const Response* response) {
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const tensor = PyList_GetItem(response->tensors, i);
     if (!PyObject_TypeCheck(tensor, tensor_base)) return 0;
-    const int is_wanted = PySet_Contains(request->outputs, ((Tensor*)tensor)->name);
+    PyObject* const name = NameOf((Tensor*)tensor);
+    const int is_wanted = name == NULL ? -1 : PySet_Contains(request->outputs, name);
     if (is_wanted < 0) return -1;
     if (is_wanted == 0) continue;
     const int added = AddTensor((Tensor*)tensor);

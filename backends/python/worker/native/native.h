@@ -99,6 +99,8 @@ PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, 
 // Makes an object that holds the block of the server whose payload is at `at`; NULL with an
 // exception set.
 PyObject* NewBlock(uint64_t at);
+// Returns its name, borrowed; NULL with an exception set if __init__ was not called.
+PyObject* NameOf(const Tensor* tensor);
 // Returns the array with the tensor's values, borrowed; NULL with an exception set.
 PyObject* ValuesOf(Tensor* tensor);
 

@@ -216,12 +216,18 @@ static PyObject* ViewBytes(const Tensor* tensor) {
   return NULL;
 }
 
+static PyObject* NotInitialized(void) {
+  PyErr_SetString(PyExc_AttributeError, "the tensor was not initialized");
+  return NULL;
+}
+
+PyObject* NameOf(const Tensor* tensor) {
+  return tensor->name != NULL ? tensor->name : NotInitialized();
+}
+
 PyObject* ValuesOf(Tensor* tensor) {
   if (tensor->array != NULL) return tensor->array;
-  if (tensor->shape == NULL) {
-    PyErr_SetString(PyExc_AttributeError, "the tensor was not initialized");
-    return NULL;
-  }
+  if (tensor->shape == NULL) return NotInitialized();
   tensor->array = tensor->type == kTypeBytes ? ReadTexts(tensor) : ViewBytes(tensor);
   return tensor->array;
 }

@@ -2,6 +2,9 @@
 """Checks what models pass to the classes of pb_utils, and brings it into one form."""
 
 import json
+import operator
+
+import numpy as np
 
 from .errors import TritonModelException
 
@@ -33,6 +36,29 @@ def require(condition, what, value):
 def text_of(value):
     # Models pass on texts from BYTES tensors.
     return bytes(value).decode() if isinstance(value, (bytes, bytearray)) else value
+
+
+def plain(value):
+    """Returns an integer or a boolean of numpy's, or of another library's, as Python's own; anything else as it
+    is."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, (int, str)):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        return value
+
+
+def number_of(value):
+    """Returns a number, of Python's or another library's, as a float. Raises TypeError for anything else."""
+    if not isinstance(value, (str, bytes, bytearray)):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError("the value must be a number, not %s" % type(value).__name__)
 
 
 def is_int(value):

@@ -4,7 +4,7 @@
 import enum
 
 from . import native
-from .arguments import is_int, parameters_json, require, text_of
+from .arguments import is_int, parameters_json, plain, require, text_of
 from .calls import infer, stream
 from .errors import TritonModelException
 from .responses import RELEASE_ALL, InferenceResponseSender, is_cancelled
@@ -23,6 +23,7 @@ class PreferredMemory:
     def __init__(self, preferred_memory_type, preferred_device_id=0):
         require(isinstance(preferred_memory_type, MemoryType), "preferred_memory_type",
                  preferred_memory_type)
+        preferred_device_id = plain(preferred_device_id)
         require(is_int(preferred_device_id), "preferred_device_id", preferred_device_id)
         self.preferred_memory_type = preferred_memory_type
         self.preferred_device_id = preferred_device_id
@@ -72,6 +73,8 @@ class InferenceRequest(native.Request):
     ):
         request_id = text_of(request_id)
         model_name = text_of(model_name)
+        correlation_id, model_version, flags, timeout = map(
+            plain, (correlation_id, model_version, flags, timeout))
         require(isinstance(request_id, str), "request_id", request_id)
         require(correlation_id is not None, "correlation_id", correlation_id)
         require(isinstance(inputs, (list, tuple)), "inputs", inputs)
@@ -126,6 +129,9 @@ class InferenceRequest(native.Request):
         trace._handle = self._handle
         trace._context = texts[3]
         self._trace = trace
+        self._model_name = session.model_name
+        self._model_version = session.model_version
+        self._preferred_memory = None
 
     def request_id(self):
         return self._id
@@ -137,6 +143,7 @@ class InferenceRequest(native.Request):
         return self._flags
 
     def set_flags(self, flags):
+        flags = plain(flags)
         require(is_int(flags) and flags >= 0, "flags", flags)
         self._flags = flags
 
@@ -162,6 +169,7 @@ class InferenceRequest(native.Request):
         return set(self._outputs)
 
     def set_release_flags(self, flags):
+        flags = plain(flags)
         require(is_int(flags) and flags >= 0, "flags", flags)
         self._release_flags = flags
 
@@ -176,12 +184,14 @@ class InferenceRequest(native.Request):
         return handle is not None and is_cancelled(handle)
 
     def exec(self, decoupled=False):
+        decoupled = plain(decoupled)
         require(isinstance(decoupled, bool), "decoupled", decoupled)
         if not session.may_infer:
             raise TritonModelException("BLS is only supported during the 'execute' function.")
         return stream(self) if decoupled else infer(self)
 
     def async_exec(self, decoupled=False):
+        decoupled = plain(decoupled)
         require(isinstance(decoupled, bool), "decoupled", decoupled)
         import asyncio  # the caller has imported it already
 
@@ -214,5 +224,14 @@ class _Lazy:
         self._slot.__set__(request, value)
 
 
-for _slot in ("_id", "_correlation_id", "_parameters", "_trace", "_timeout"):
+for _slot in (
+    "_id",
+    "_correlation_id",
+    "_parameters",
+    "_trace",
+    "_timeout",
+    "_model_name",
+    "_model_version",
+    "_preferred_memory",
+):
     setattr(InferenceRequest, _slot, _Lazy(InferenceRequest.__dict__[_slot]))

@@ -5,7 +5,7 @@ import threading
 
 from . import native
 from . import protocol as p
-from .arguments import parameters_json, require
+from .arguments import parameters_json, plain, require
 from .errors import TritonError, TritonModelException
 from .session import session
 from .tensors import Tensor
@@ -99,6 +99,7 @@ class InferenceResponseSender:
 
     def send(self, response=None, flags=0):
         require(response is None or isinstance(response, InferenceResponse), "response", response)
+        flags = plain(flags)
         require(isinstance(flags, int) and flags >= 0, "flags", flags)
         if flags not in (0, COMPLETE_FINAL):
             raise TritonModelException("Unable to send response. Unsupported flag provided.")

@@ -7,6 +7,7 @@ import struct
 import sys
 
 from . import protocol as p
+from .arguments import number_of, plain
 from .errors import TritonModelException
 from .session import session
 
@@ -93,9 +94,7 @@ class Metric:
         self._is_cleared = False
 
     def _change(self, kind, what, value):
-        if not isinstance(value, (int, float)):
-            raise TypeError("the value must be a number, not %s" % type(value).__name__)
-        self._ask(kind, what, struct.pack("<Qd", self._number, value))
+        self._ask(kind, what, struct.pack("<Qd", self._number, number_of(value)))
 
     def _ask(self, kind, what, payload):
         try:
@@ -209,6 +208,7 @@ def load_model(model_name, config="", files=None):
 
 def unload_model(model_name, unload_dependents=False):
     """pb_utils.unload_model."""
+    unload_dependents = plain(unload_dependents)
     if not isinstance(model_name, str) or not isinstance(unload_dependents, bool):
         raise TypeError("unload_model(): expected a str and a bool")
     try:

@@ -6,6 +6,8 @@ class Session:
     def __init__(self):
         self.memory = None
         self.name = ""  # of the instance
+        self.model_name = ""
+        self.model_version = 0
         self.model_dir = ""
         self.is_decoupled = False
         self.has_calls = False  # the server handles calls: from initialize to the end

@@ -204,6 +204,8 @@ class Runner:
     def initialize(self, arguments):
         arguments = json.loads(arguments)
         self.session.name = arguments["model_instance_name"]
+        self.session.model_name = arguments["model_name"]
+        self.session.model_version = int(arguments["model_version"])
         module = self.import_model()
         self.session.has_calls = True
         self.model = module.TritonPythonModel()
