@@ -60,6 +60,7 @@ PROCESS_WIDE = {
     "src/core/statistics.cc": "slots of counters, of which a thread has its own",
     "src/core/execution_mark.cc": "what executes, for the report of a crash, which is a signal handler",
     "src/core/release_scope.h": "the execution that is in progress on this thread",
+    "src/schedule/ensemble_run.cc": "whether this thread handles events of ensembles",
     "src/engine/published.h": "tells published values apart",
     "src/http_client/curl_library.cc": "libcurl, which is opened once",
     "src/memory/fault_guard": "the SIGBUS handler",

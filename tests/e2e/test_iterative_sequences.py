@@ -2,6 +2,7 @@
 """Sequences whose requests are executed again and again; each test names its sentences in docs/scheduling.md."""
 
 import concurrent.futures
+import queue
 import threading
 
 import numpy as np
@@ -12,19 +13,20 @@ from harness import server as servers
 from harness.isolation import ISOLATED
 
 # Gives a request back until it has been executed as often as its input says. Padding never has enough, and each
-# execution lasts as long as the model's parameter says.
+# execution lasts as long as the model's parameter says. The file "seen_ID" shows that a request has been executed.
 COUNTS = """
 class TritonPythonModel:
     def initialize(self, args):
         parameters = json.loads(args["model_config"])["parameters"]
         self.delay = float(parameters["delay"]["string_value"])
-        self.done = {}
+        self.done, self.folder = {}, args["model_repository"]
 
     def execute(self, requests):
         responses = []
         time.sleep(self.delay)
         for request in requests:
             name, wanted = request.request_id(), pb_utils.get_input_tensor_by_name(request, "INPUT0").as_numpy().item()
+            open(os.path.join(self.folder, f"seen_{name}"), "w").close()
             self.done[name] = self.done.get(name, 0) + 1
             if wanted == 0 or self.done[name] < wanted:
                 request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
@@ -36,8 +38,8 @@ class TritonPythonModel:
 """
 
 
-def write_counts(repository, batching="", delay_s=0, extra=""):
-    extra += f'sequence_batching {{ iterative_sequence: true {batching} }}\n'
+def write_counts(repository, batching="", delay_s=0):
+    extra = f"sequence_batching {{ iterative_sequence: true {batching} }}\n"
     extra += f'parameters {{ key: "delay" value {{ string_value: "{delay_s}" }} }}\n'
     python_models.write(repository, "counts", COUNTS, datatype="INT32", dims=(1,), max_batch_size=4, extra=extra)
 
@@ -113,29 +115,34 @@ def test_an_execution_takes_as_long_as_it_takes(start, empty_repository, batchin
 
 
 def test_oldest_keeps_the_order_of_answers_of_continued_sequences(start, empty_repository):
-    """S-26: also of a request without START, which stands in no line yet."""
-    write_counts(empty_repository, "oldest { max_candidate_sequences: 4 preserve_ordering: true }", delay_s=0.02)
+    """S-26, S-34: also that of a request without START, which stands in no line before it is executed."""
+    write_counts(empty_repository, "oldest { max_candidate_sequences: 4 preserve_ordering: true }", delay_s=0.005)
     server = start()
-    order = []
     with grpc.InferenceServerClient(server.grpc) as client:
-        done = threading.Semaphore(0)
+        answers = queue.Queue()
 
         def send(name, wanted, sequence, is_start):
             tensor = grpc.InferInput("INPUT0", [1, 1], "INT32")
             tensor.set_data_from_numpy(np.full((1, 1), wanted, np.int32))
-            client.async_stream_infer("counts", [tensor], request_id=name, sequence_id=sequence, sequence_start=is_start)
+            call = client.async_infer(
+                "counts", [tensor], lambda result, error: answers.put((name, result, error)), request_id=name,
+                sequence_id=sequence, sequence_start=is_start)
+            seen = empty_repository / "counts" / f"seen_{name}"
+            servers.wait_until(seen.exists, f"{name} is executed")
+            return call
 
-        def received(result, error):
-            order.append(error or result.get_response().id)
-            done.release()
-
-        client.start_stream(received)
-        send("long", 30, 1, True)
-        send("start", 2, 2, True)
+        endless = [send("first", 10**9, 1, True), send("second", 10**9, 2, True)]
         send("continued", 1, 2, False)
-        send("other", 1, 3, True)
-        for _ in range(4):
-            assert done.acquire(timeout=60 * servers.SLOWNESS)
-        client.stop_stream()
-    assert order[:2] == ["long", "start"], "answers overtook one that came first"
-    assert sorted(order[2:]) == ["continued", "other"]
+        # Once others have been executed twice more, an answer that does not wait is here.
+        for _ in range(2):
+            seen = empty_repository / "counts" / "seen_first"
+            seen.unlink()
+            servers.wait_until(seen.exists, "another execution")
+        assert client.is_model_ready("counts")
+        assert answers.empty(), "an answer overtook one that came first"
+        for call in endless:
+            call.cancel()
+        got = [answers.get(timeout=60 * servers.SLOWNESS) for _ in range(3)]
+        answered = {name: error or result for name, result, error in got}
+    assert answered["continued"].as_numpy("OUTPUT0").item() == 1
+    assert answered["first"].status() == answered["second"].status() == "StatusCode.CANCELLED"
