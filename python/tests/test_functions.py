@@ -423,6 +423,53 @@ def test_other_exceptions_become_internal_errors_with_the_models_name(serve, err
             server.infer(function, x=1)
 
 
+class NoText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        (ValueError("\ud800 is odd"), "ValueError: \\\\ud800 is odd"),
+        (nereid.InvalidArgumentError("\ud800 is odd"), "\\\\ud800 is odd"),
+        (NoText(), "NoText: \\(its text cannot be told: RuntimeError\\)"),
+    ],
+)
+def test_an_exception_is_told_whatever_its_text(serve, is_async, error, text):
+    def plain(x: int) -> int:
+        raise error
+
+    async def waiting(x: int) -> int:
+        raise error
+
+    function = nereid.model(waiting if is_async else plain)
+    with pytest.raises((nereid.InternalError, nereid.InvalidArgumentError), match=text):
+        serve(function).infer(function, x=1)
+
+
+@pytest.mark.parametrize("end", [sys.exit, lambda: asyncio.get_running_loop().stop()])
+def test_a_task_that_ends_the_event_loop_does_not_end_it_for_other_functions(serve, end):
+    @nereid.model
+    async def ends(x: int) -> int:
+        async def task():
+            end()
+
+        kept = asyncio.ensure_future(task())
+        await asyncio.sleep(0.01)
+        return x + kept.done()
+
+    @nereid.model
+    async def goes_on(x: int) -> int:
+        await asyncio.sleep(0.01)
+        return x
+
+    server = serve(ends, goes_on)
+    assert server.infer(ends, x=1) == 2
+    assert server.infer(goes_on, x=2) == 2
+
+
 @pytest.mark.parametrize(
     "result, text",
     [
@@ -450,6 +497,39 @@ def test_a_wider_type_of_the_same_kind_is_converted(serve):
 
     result = serve(pi).infer(pi, x=1)
     assert (result["y"].dtype, result["z"].dtype) == (np.float32, np.int32)
+
+
+@pytest.mark.parametrize(
+    "output, value, wrong",
+    [
+        (int, 2**63 + 1, 2**63 + 1),
+        (list[int], [2**63, 2**63 + 2], 2**63 + 2),
+        (np.int8, np.array([300, -129]), 300),
+        (np.int8, np.array([1, -129]), -129),
+        (np.uint8, np.array([256], np.uint16), 256),
+        (np.int32, np.array([2**31]), 2**31),
+        (np.float16, np.array([70000]), 70000),
+    ],
+)
+def test_a_value_that_the_type_cannot_hold_is_refused(serve, output, value, wrong):
+    @nereid.model
+    def large(x: int) -> output:
+        return value
+
+    with pytest.raises(nereid.InternalError, match=f"output 'output' has the value {wrong}, which .* cannot hold"):
+        serve(large).infer(large, x=1)
+
+
+def test_a_value_that_the_type_can_hold_is_narrowed(serve):
+    @nereid.model
+    def small(x: np.int8) -> [np.int8, np.int64, np.float16]:
+        return np.array([127, -128]), np.array([2**63 - 1], np.uint64), np.array([-65504])
+
+    server = serve(small)
+    narrow, signed, half = server.infer(small, x=np.array([100], np.int64))
+    assert (narrow.tolist(), signed.tolist(), half.tolist()) == ([127, -128], [2**63 - 1], [-65504])
+    with pytest.raises(nereid.InvalidArgumentError, match="input 'x' has the value 128, which int8 cannot hold"):
+        server.infer(small, x=np.array([128]))
 
 
 def test_a_text_that_is_not_utf8_is_the_clients_mistake(serve):

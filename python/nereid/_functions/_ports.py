@@ -137,6 +137,7 @@ class Port:
         if rows is not None and self.form == "list" and array.ndim == 1:
             array = array.reshape(-1, 1)
         self._check_type(array, where)
+        self._check_values(array, where)
         expected = self.dims if rows is None else (rows if rows >= 0 else -1, *self.dims)
         if len(array.shape) != len(expected) or any(e not in (-1, a) for e, a in zip(expected, array.shape)):
             of_rows = f" for {rows} row{'s' * (rows != 1)}" if rows is not None and rows >= 0 else ""
@@ -151,6 +152,15 @@ class Port:
             is_right = array.size == 0 or numpy.can_cast(array.dtype, self.dtype, "same_kind")
         if not is_right:
             raise InvalidArgumentError(f"{where} has type {array.dtype}, expected {self.describe_type()}")
+
+    def _check_values(self, array: numpy.ndarray, where: str) -> None:
+        """Refuses integers that another type cannot hold, which numpy would turn into others."""
+        if array.dtype.kind not in "iu" or array.size == 0 or numpy.can_cast(array.dtype, self.dtype):
+            return
+        limits = numpy.iinfo(self.dtype) if self.dtype.kind in "iu" else numpy.finfo(self.dtype)
+        for value in (int(array.max()), int(array.min())):
+            if not int(limits.min) <= value <= int(limits.max):
+                raise InvalidArgumentError(f"{where} has the value {value}, which {self.dtype.name} cannot hold")
 
     def to_value(self, tensor: Tensor) -> Any:
         """What a caller in this process gets for an output."""

@@ -12,13 +12,25 @@ import tempfile
 import weakref
 from typing import Any
 
+import numpy
+
 from nereid import _core
 from nereid._api._errors import InvalidArgumentError
 from nereid._functions._model import FunctionModel
 
-# Fields of a configuration that are maps, and fields whose texts are names of enumerators.
-_MAPS = {"parameters", "metric_tags", "cc_model_filenames", "input_map", "output_map", "inputs", "properties"}
-_ENUMERATIONS = {"data_type", "kind", "format", "timeout_action", "secondary_devices"}
+# Fields of a configuration that are maps, and fields whose texts are names of enumerators. A test compares
+# both with proto/model_config.proto.
+_MAPS = {
+    "parameters",
+    "metric_tags",
+    "cc_model_filenames",
+    "input_map",
+    "output_map",
+    "inputs",
+    "priority_queue_policy",
+    "input",  # of a CUDA graph; the model's own inputs are a list
+}
+_ENUMERATIONS = {"data_type", "kind", "format", "timeout_action", "priority"}
 
 
 class FunctionRepository:
@@ -56,7 +68,8 @@ def to_text(message: dict[str, Any], indent: str = "") -> str:
     """A message in protobuf's text format."""
     lines = ""
     for key, value in message.items():
-        if key in _MAPS and isinstance(value, dict):
+        is_map = key in _MAPS and not (key == "input" and not indent)
+        if is_map and isinstance(value, dict):
             value = [{"key": entry, "value": of_entry} for entry, of_entry in value.items()]
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(item, dict):
@@ -67,10 +80,12 @@ def to_text(message: dict[str, Any], indent: str = "") -> str:
 
 
 def _scalar(key: str, value: Any) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, (float, numpy.floating)):
+        return repr(float(value))  # numpy writes its own with their type
+    if isinstance(value, (int, numpy.integer)):
+        return repr(int(value))  # enumerators with a number, too
     text = str(value)
     if key in _ENUMERATIONS:
         return text

@@ -46,6 +46,19 @@ def make_runner(config_json: str) -> Runner:
     return (AsyncRunner if model.is_async else Runner)(model, is_batching, is_stream)
 
 
+def _text(error: BaseException) -> str:
+    """The error's text, which the program's own code may make."""
+    try:
+        return str(error)
+    except BaseException as another:
+        return f"(its text cannot be told: {type(another).__name__})"
+
+
+def _encodable(text: str) -> str:
+    """`text` with escape sequences for lone surrogates, which come out of JSON that clients write."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class Runner:
     """Executes batches one at a time, on the thread of the instance."""
 
@@ -142,15 +155,15 @@ class Runner:
     def _fail(self, job: _core.Job, error: BaseException) -> None:
         """Makes `error` the response. What the function did not mean to say is logged in full."""
         if isinstance(error, TritonError):
-            text = str(error)
+            text = _text(error)
             code = max((i for i, one in enumerate(CLASS_OF_CODE) if isinstance(error, one)), default=0)
         else:
-            text = f"model '{self._model.name}': {type(error).__name__}: {error}"
+            text = f"model '{self._model.name}': {type(error).__name__}: {_text(error)}"
             code = CLASS_OF_CODE.index(InternalError)
             lines = "".join(traceback.format_exception(error)).rstrip().replace("\0", "")
-            _core.log_message(LogLevel.ERROR, __file__, 0, f"model '{self._model.name}' raised\n{lines}")
+            _core.log_message(LogLevel.ERROR, __file__, 0, _encodable(f"model '{self._model.name}' raised\n{lines}"))
         try:
-            job.fail(code, text.replace("\0", ""))
+            job.fail(code, _encodable(text.replace("\0", "")))
         except Exception:
             traceback.print_exc()
 
@@ -204,9 +217,22 @@ class _Loop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="nereid-functions", daemon=True).start()
+                threading.Thread(
+                    target=self._run, args=(self._loop,), name="nereid-functions", daemon=True
+                ).start()
             loop = self._loop
         loop.call_soon_threadsafe(self._begin, serve, job, room)
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
+        """Runs the loop for ever. Where a task calls sys.exit(), and where a function stops the loop, asyncio
+        returns; but the other functions still wait for it."""
+        while True:
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                text = f"the event loop of async functions goes on after {type(error).__name__}: {_text(error)}"
+                _core.log_message(LogLevel.ERROR, __file__, 0, _encodable(text).replace("\0", ""))
 
     def _begin(self, serve, job: _core.Job, room: threading.Semaphore) -> None:
         task = self._loop.create_task(serve(job))
