@@ -3,9 +3,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -38,7 +40,10 @@ constexpr std::chrono::seconds kPatience{2};
 void PrintError(std::string_view line) {
   constexpr int kPatienceMs = 1000;
   pollfd error{STDERR_FILENO, POLLOUT, 0};
-  if (poll(&error, 1, kPatienceMs) == 1) fmt::print(stderr, "{}\n", line);
+  if (poll(&error, 1, kPatienceMs) != 1) return;
+  const std::string text = fmt::format("{}\n", line);
+  // Nobody is left to be told if this fails.
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 // Returns `code`. If nobody reads the log, ends the process with it instead, because the C library
@@ -54,6 +59,13 @@ int Fail(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   PrintError(fmt::format("{}{}", text.starts_with("Error: ") ? "" : "error: ", text));
   return ExitCode(1);
+}
+
+// Prints what was asked for in place of a server. Returns the exit status.
+int PrintAnswer(const std::string& text) {
+  const bool is_whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) == 0 && is_whole) return 0;
+  return Fail(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
 }
 
 // Ends the process without running destructors, because threads still use its objects. Only
@@ -202,17 +214,17 @@ int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
   base::Result<Options> options = ParseCommandLine(argc, argv);
   if (!options.ok()) return Fail(options.status().message());
   if (options->wants_help) {
-    fmt::print("{}", Usage(argv[0]));
+    std::string text = Usage(argv[0]);
     if (cli::HasCommands(argv[0])) {
-      fmt::print("\nInstead of flags, the first argument may be a command ({} help COMMAND):\n\n{}",
-                 argv[0], cli::CommandList());
+      text += fmt::format(
+          "\nInstead of flags, the first argument may be a command ({} help COMMAND):\n\n{}",
+          argv[0], cli::CommandList());
     }
-    return 0;
+    return PrintAnswer(text);
   }
   if (options->wants_version) {
-    fmt::print("nereid {}\nstands in for Triton Inference Server {}\n", NEREID_VERSION,
-               options->engine.version);
-    return 0;
+    return PrintAnswer(fmt::format("nereid {}\nstands in for Triton Inference Server {}\n",
+                                   NEREID_VERSION, options->engine.version));
   }
   // Set before any thread exists, because changing the environment is not thread-safe. Without it
   // ONNX Runtime, here or in the processes of Python models, which inherit it, collects and sends

@@ -125,6 +125,11 @@ def test_a_result_that_cannot_be_written_is_an_error(server, command, json_optio
     assert said == "error: cannot write to the standard output: No space left on device\n"
 
 
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_the_server_says_likewise_what_cannot_be_written(flag):
+    assert run_to_full(flag) == "error: cannot write to the standard output: No space left on device\n"
+
+
 def test_a_key_that_nobody_has_seen_is_removed_again(tmp_path):
     file = tmp_path / "keys.json"
     for json_option in [[], ["--json"]]:
@@ -137,7 +142,8 @@ def test_a_key_that_nobody_has_seen_is_removed_again(tmp_path):
 
 def test_messages_that_cannot_be_written_harm_nothing(server):
     with open("/dev/full", "w") as full:
-        for arguments, expected in (["models", "--url", server.http], SUCCESS), (["modles"], USAGE):
+        cases = ["models", "--url", server.http], ["modles"], ["--no-such-flag"]
+        for arguments, expected in zip(cases, (SUCCESS, USAGE, FAILURE), strict=True):
             done = subprocess.run(
                 [servers.binary(), *arguments], stdout=subprocess.PIPE, stderr=full, env=environment(), timeout=60
             )
