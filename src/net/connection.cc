@@ -152,11 +152,11 @@ void Connection::Release() {
 void Connection::OnEvents(uint32_t events) {
   if (closed_) return;
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) may_read_ = true;
-  if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) has_ended_ = true;
-  if (events & (EPOLLHUP | EPOLLERR)) has_gone_ = true;
+  if ((events & EPOLLRDHUP) && client_ == Client::kSends) client_ = Client::kHasEnded;
+  if (events & (EPOLLHUP | EPOLLERR)) client_ = Client::kHasGone;
   if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) may_write_ = true;
   DeliverReady();
-  if (has_ended_ && !closed_ && !read_armed_) OnClientEnded();
+  if (client_has_ended() && !closed_ && !read_armed_) OnClientEnded();
 }
 
 void Connection::LookSoon() {
@@ -205,7 +205,7 @@ ssize_t Connection::TryRead(std::byte* into, size_t size) {
   for (;;) {
     const ssize_t n = ::recv(fd_, into, size, MSG_DONTWAIT);
     // A short read took everything there was, unless the end of the stream is still to come.
-    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = has_ended_;
+    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = client_has_ended();
     if (n >= 0) return n;
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return kBroken;
@@ -237,7 +237,7 @@ ssize_t Connection::ReceiveInto(const iovec* parts, size_t count, size_t size) {
   message.msg_iovlen = count;
   for (;;) {
     const ssize_t n = ::recvmsg(fd_, &message, MSG_DONTWAIT);
-    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = has_ended_;
+    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = client_has_ended();
     if (n > 0) return n;
     if (n == 0) return -1;
     if (errno == EINTR) continue;

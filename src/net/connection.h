@@ -120,8 +120,8 @@ class Connection : private Watched {
   bool read_armed() const { return read_armed_; }
   // What is known of the client without reading: that it sends no more, and that nothing reaches it
   // any more.
-  bool client_has_ended() const { return has_ended_; }
-  bool client_has_gone() const { return has_gone_; }
+  bool client_has_ended() const { return client_ != Client::kSends; }
+  bool client_has_gone() const { return client_ == Client::kHasGone; }
 
   // Sends what the socket takes without waiting. Returns the number of bytes (0 if the socket is
   // full), or -1 if the connection is broken. Any thread; the caller ensures that there is one
@@ -164,6 +164,12 @@ class Connection : private Watched {
 
  private:
   friend class ConnectionGroup;
+  // What the events have told of the client.
+  enum class Client : uint8_t {
+    kSends,
+    kHasEnded,  // no more bytes will be announced
+    kHasGone,   // no room either
+  };
   // Destroys the connection on its reactor, whichever thread released it last.
   struct DestroyTask final : Task {
     explicit DestroyTask(Connection& connection) : connection(connection) {}
@@ -201,8 +207,7 @@ class Connection : private Watched {
   // Events report only changes, so their state is kept until an attempt fails.
   bool may_read_ = true;
   bool may_write_ = true;
-  bool has_ended_ = false;          // nothing more will be announced
-  bool has_gone_ = false;           // neither bytes nor room will be
+  Client client_ = Client::kSends;
   std::byte* read_into_ = nullptr;  // buffer of the armed read; null: only wait
   size_t read_size_ = 0;
   std::atomic<uint32_t> references_{1};  // the open connection itself counts as one

@@ -113,14 +113,21 @@ bool WantsReasons(const http1::HttpHead& head) {
   return false;
 }
 
-// Keeps how many problems there are, for those who may not see of which models.
-void HideProblems(service::HealthChecks& checks) {
+// Returns why the server is not ready. Who may not know all models learns only how many problems
+// there are.
+service::HealthChecks ReadinessFor(const HttpExchange& exchange, access::Gate* gate,
+                                   const service::Service& service) {
+  service::HealthChecks checks = service.CheckReadiness();
+  if (gate == nullptr || gate->SeesAll(ExchangeSender(exchange), access::Scope::kMetadata)) {
+    return checks;
+  }
   for (service::HealthCheck& check : checks) {
     if (check.problems.empty()) continue;
     check.problems = {
         fmt::format("{}, which are told to who has the scope 'metadata' for all models",
                     check.problems.size())};
   }
+  return checks;
 }
 
 // Returns whether reading the body of an inference takes long: its JSON is large, or it is
@@ -365,13 +372,7 @@ void ApiHandler::RespondWithReadiness(HttpExchangePtr exchange, RouteKind kind,
                                       std::string_view model, std::string_view version) {
   if (kind == RouteKind::kServerReady) {
     std::optional<service::HealthChecks> checks;
-    if (WantsReasons(exchange->head())) {
-      checks = service_.CheckReadiness();
-      if (options_.gate != nullptr &&
-          !options_.gate->SeesAll(ExchangeSender(*exchange), access::Scope::kMetadata)) {
-        HideProblems(*checks);
-      }
-    }
+    if (WantsReasons(exchange->head())) checks = ReadinessFor(*exchange, options_.gate, service_);
     return RespondHealth(std::move(exchange), "ready", service_.IsReady(), checks);
   }
   RespondWithModelReadiness(std::move(exchange), model, version);
@@ -454,8 +455,7 @@ void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route,
   }
   const std::string model(route.model);
   if (exchange->head().method() == http1::HttpMethod::kPost) {
-    if (model.empty() && !AdmitToAllModels(exchange)) return;
-    if (RefuseOversize(exchange)) return;
+    if ((model.empty() && !AdmitToAllModels(exchange)) || RefuseOversize(exchange)) return;
     const base::Status status = UpdateTraceSettings(*tracing_, model, exchange->body());
     if (!status.ok()) return RespondError(std::move(exchange), status);
   }
