@@ -64,6 +64,8 @@ struct Signature {
   bool writes_inputs = false;
   // Whether the model may change its own attributes, so that each instance needs a copy of it.
   bool writes_attributes = false;
+  // Whether an attribute may be an input, or part of one, after the run.
+  bool keeps_inputs = false;
 
   // For messages: "forward(x: Tensor, names: List[str]) -> Tensor".
   std::string ToString() const;

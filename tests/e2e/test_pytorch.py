@@ -45,10 +45,30 @@ def forward(self, d: Dict[str, Tensor]):
     return {"sum": d["left"] + d["right"], "OUTPUT__0": d["left"]}
 """
 IN_PLACE = "def forward(self, x):\n    x.add_(1)\n    return x\n"
+IN_PLACE_IN_LIST = "def forward(self, x: List[Tensor]):\n    x[0].add_(1)\n    return x[0] + x[1]\n"
+# What a model answers next is what it was sent before.
+KEEPERS = {
+    "tensor": "def forward(self, x):\n    last = self.w\n    self.w = x\n    return last * 1\n",
+    "view": "def forward(self, x):\n    last = self.w\n    self.w = x[1:]\n    return last * 1\n",
+    "list": "def forward(self, x):\n    last = self.items[0]\n    self.items[0] = x\n    return last * 1\n",
+    "memory": "def forward(self, x):\n    last = self.w.clone()\n    self.w.set_(x)\n    return last\n",
+}
+# Each changes a tensor of the model in another way.
+SUMS = {
+    "tensor": "def forward(self, x):\n    self.w.add_(x)\n    return self.w.clone()\n",
+    "element": "def forward(self, x):\n    self.items[0].add_(x)\n    return self.items[0].clone()\n",
+    "loop": "def forward(self, x):\n    for item in self.items:\n        item.add_(x)\n    return self.items[0].clone()\n",
+    "local": "def forward(self, x):\n    all = [self.w]\n    all[0].add_(x)\n    return self.w.clone()\n",
+}
 VIEW = "def forward(self, x):\n    return x.transpose(0, 1), x[0:1], self.w, x + self.w\n"
 COUNTER = "def forward(self, x):\n    self.n.add_(1)\n    return x + self.n\n"
 FAILS = "def forward(self, x):\n    assert bool((x > 0).all()), 'only positive numbers'\n    return x\n"
 STATE = "def forward(self, x, start, state):\n    total = torch.where(start > 0, x, state + x)\n    return total, total\n"
+
+
+ONE_INSTANCE = "instance_group [ { kind: KIND_CPU count: 1 } ]"
+TWO_INSTANCES = "instance_group [ { kind: KIND_CPU count: 2 } ] sequence_batching { direct { } }"
+OUTPUTS_OF = {"in_place": ["OUTPUT__0"], "in_place_in_list": ["y"]}
 
 
 def write_types(repository):
@@ -90,6 +110,12 @@ def write_others(repository):
     results = [("r__0", "INT64", [1]), ("r__1", "BOOL", [1]), ("r__2", "BYTES", [1]), ("r__3", "FP64", [1])]
     repository.add("scalars", SCALARS, config(scalars, results + [("r__4", "INT64", [-1])]))
     repository.add("in_place", IN_PLACE, config(fp32("x", dims=[-1]), fp32("OUTPUT__0", dims=[-1])))
+    repository.add("in_place_in_list", IN_PLACE_IN_LIST, config(fp32("x[0]", "x[1]", dims=[-1]), fp32("y", dims=[-1])))
+    zero = {"parameters": {"w": np.zeros(1)}, "lists": {"items": [np.zeros(1)]}}
+    for kind, code in KEEPERS.items():
+        repository.add(f"keeper_{kind}", code, config(fp32("x", dims=[-1]), fp32("y", dims=[-1]), ONE_INSTANCE), **zero)
+    for kind, code in SUMS.items():
+        repository.add(f"sum_{kind}", code, config(fp32("x", dims=[1]), fp32("y", dims=[1]), TWO_INSTANCES), **zero)
     views = [("a", "FP32", [-1, -1]), ("b", "FP32", [-1, -1]), ("c", "FP32", [-1, -1]), ("d", "FP32", [-1, -1])]
     weights = {"w": np.arange(128 * 128).reshape(128, 128)}
     repository.add("views", VIEW, config([("x", "FP32", [128, 128])], views), weights)
@@ -252,20 +278,47 @@ def test_single_values_are_tensors_of_one_element(client):
     assert out["r__4"].tolist() == [2, 4, 6]
 
 
-def test_a_model_that_writes_to_its_input_does_not_change_the_clients_memory(client):
+@pytest.mark.parametrize("model, name", [("in_place", "x"), ("in_place_in_list", "x[0]")])
+def test_a_model_that_writes_to_its_input_does_not_change_the_clients_memory(client, model, name):
     sent = np.arange(4096, dtype=np.float32)
     region = shared.create_shared_memory_region(f"torch_{client.kind}", f"/torch_{client.kind}", sent.nbytes)
     try:
         shared.set_shared_memory_region(region, [sent])
         client.register_system_shared_memory(f"torch_{client.kind}", f"/torch_{client.kind}", sent.nbytes)
-        tensor = client.tensors.InferInput("x", [4096], "FP32")
-        tensor.set_shared_memory(f"torch_{client.kind}", sent.nbytes)
-        result = client.infer("in_place", [tensor])
-        np.testing.assert_array_equal(result.as_numpy("OUTPUT__0"), sent + 1)
+        inputs = [client.tensors.InferInput(name, [4096], "FP32")]
+        inputs[0].set_shared_memory(f"torch_{client.kind}", sent.nbytes)
+        if name == "x[0]":
+            inputs.append(client.tensors.InferInput("x[1]", [4096], "FP32"))
+            inputs[1].set_data_from_numpy(np.zeros(4096, np.float32))
+        result = client.infer(model, inputs)
+        (output,) = OUTPUTS_OF[model]
+        np.testing.assert_array_equal(result.as_numpy(output), sent + 1)
         np.testing.assert_array_equal(shared.get_contents_as_numpy(region, np.float32, [4096]), sent)
         client.unregister_system_shared_memory(f"torch_{client.kind}")
     finally:
         shared.destroy_shared_memory_region(region)
+
+
+@pytest.mark.parametrize("kind", KEEPERS)
+def test_a_model_that_keeps_its_input_keeps_a_copy(client, kind):
+    count = 300_000  # memory of this size is soon used again
+    infer(client, f"keeper_{kind}", {"x": np.full(count, 1)})
+    infer(client, "in_place", {"x": np.full(count, 7777)})
+    kept = infer(client, f"keeper_{kind}", {"x": np.full(2, 1)})["y"]
+    assert kept.size in (count, count - 1) and (kept == 1).all()
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_instances_do_not_share_what_the_model_changes(client, kind):
+    base = 300 if client.is_http else 400
+    sums = {1: [], 100: []}
+    for step in range(3):
+        for value, seen in sums.items():
+            options = {"sequence_id": base + value, "sequence_start": step == 0, "sequence_end": step == 2}
+            seen.append(infer(client, f"sum_{kind}", {"x": [value]}, **options)["y"].item())
+    for value, seen in sums.items():
+        # Sums go on from what earlier sequences on the same instance have left.
+        assert [after - before for before, after in zip(seen, seen[1:])] == [value, value]
 
 
 def test_results_that_share_memory_with_inputs_and_weights_are_right(client):

@@ -21,19 +21,26 @@ class Repository:
         self._arguments = []
         self._scratch = tempfile.TemporaryDirectory()
 
-    def add(self, name, code, config, parameters=None, version="1", file_name="model.pt"):
-        """A model whose methods are `code`; `parameters` are FP32 arrays, self.NAME in the code."""
+    def add(self, name, code, config, parameters=None, version="1", file_name="model.pt", lists=None):
+        """A model whose methods are `code`; `parameters` are FP32 arrays, self.NAME in the code, and `lists`
+        lists of them."""
         models.write_model(self.path, name, config, versions={version: {}})
         source = self._file(code.encode())
         self._arguments += ["--model", str(self.path / name / version / file_name), "--code", source]
         for key, array in (parameters or {}).items():
-            shape = "x".join(map(str, array.shape))
-            self._arguments += ["--parameter", key, shape, self._file(array.astype(np.float32).tobytes())]
+            self._add_tensor("--parameter", key, array)
+        for key, arrays in (lists or {}).items():
+            for array in arrays:
+                self._add_tensor("--element", key, array)
         return self
 
     def write(self):
         subprocess.run([servers.build_folder() / MAKER, *self._arguments], check=True, timeout=120)
         self._arguments = []
+
+    def _add_tensor(self, kind, key, array):
+        shape = "x".join(map(str, array.shape))
+        self._arguments += [kind, key, shape, self._file(array.astype(np.float32).tobytes())]
 
     def _file(self, content):
         path = pathlib.Path(self._scratch.name) / str(len(list(pathlib.Path(self._scratch.name).iterdir())))

@@ -8,7 +8,9 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "pytorch_backend/torch/arguments.h"
 #include "pytorch_backend/torch/gpu.h"
@@ -24,40 +26,91 @@ using backend::StrCat;
 
 namespace {
 
-// Whether the nodes of `block` may change an attribute of the model.
-bool WritesAttributes(const torch::jit::Block& block, const torch::jit::AliasDb& aliases) {
-  for (const torch::jit::Node* node : block.nodes()) {
-    const bool writes =
-        node->kind() == torch::jit::prim::SetAttr ||
-        // A call that could not be inlined may do anything.
-        node->kind() == torch::jit::prim::CallMethod ||
-        (node->kind() == torch::jit::prim::GetAttr && aliases.hasWriters(node->output()));
-    if (writes) {
-      return true;
-    }
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (WritesAttributes(*inner, aliases)) {
-        return true;
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// What a graph does with values that live longer than one of its runs.
+class WriteFinder {
+ public:
+  explicit WriteFinder(const std::shared_ptr<torch::jit::Graph>& graph) : aliases_(graph) {
+    inputs_ = graph->inputs().slice(1).vec();  // the first is the module itself
+    FindAttributes(*graph->block());
+    FindWrites(*graph->block());
+  }
+
+  bool writes_inputs() const { return writes_inputs_; }
+  bool writes_attributes() const { return writes_attributes_; }
+  bool keeps_inputs() const { return keeps_inputs_; }
+
+ private:
+  void FindAttributes(const Block& block) {
+    for (Node* const node : block.nodes()) {
+      if (node->kind() == torch::jit::prim::GetAttr) {
+        attributes_.push_back(node->output());
+      }
+      for (const Block* inner : node->blocks()) {
+        FindAttributes(*inner);
       }
     }
   }
-  return false;
-}
 
-// Fills what the model may write to. A graph that cannot be analysed may write to everything.
+  void FindWrites(const Block& block) {
+    for (Node* const node : block.nodes()) {
+      // A call that could not be inlined may do anything.
+      if (node->kind() == torch::jit::prim::SetAttr ||
+          node->kind() == torch::jit::prim::CallMethod) {
+        writes_attributes_ = keeps_inputs_ = true;
+      }
+      if (const c10::FunctionSchema* const schema = node->maybeSchema()) {
+        const size_t count = std::min(schema->arguments().size(), node->inputs().size());
+        for (size_t i = 0; i < count; ++i) {
+          const c10::AliasInfo* const alias = schema->arguments()[i].alias_info();
+          if (alias != nullptr && alias->isWrite()) {
+            NoteWrite(*node, node->input(i));
+          }
+        }
+      }
+      for (const Block* inner : node->blocks()) {
+        FindWrites(*inner);
+      }
+    }
+  }
+
+  // The tensors within lists, tuples and dictionaries count as well as the values themselves.
+  void NoteWrite(const Node& node, Value* value) {
+    writes_inputs_ = writes_inputs_ || aliases_.mayContainAlias(value, inputs_);
+    if (!aliases_.mayContainAlias(value, attributes_)) {
+      return;
+    }
+    writes_attributes_ = true;
+    // Writing to a tensor copies numbers; a container keeps the tensor itself, and so does set_.
+    const bool copies = value->type()->isSubtypeOf(*c10::TensorType::get()) &&
+                        node.kind() != torch::jit::aten::set_;
+    keeps_inputs_ = keeps_inputs_ || !copies;
+  }
+
+  const torch::jit::AliasDb aliases_;
+  std::vector<Value*> inputs_;
+  std::vector<Value*> attributes_;
+  bool writes_inputs_ = false;
+  bool writes_attributes_ = false;
+  bool keeps_inputs_ = false;
+};
+
+// Fills what the model may write to and keep. One whose graph cannot be analysed may do everything.
 void FindWrites(const torch::jit::Method& forward, Signature* signature) {
   signature->writes_inputs = true;
   signature->writes_attributes = true;
+  signature->keeps_inputs = true;
   try {
     const std::shared_ptr<torch::jit::Graph> graph =
         torch::jit::toGraphFunction(forward.function()).graph()->copy();
     torch::jit::Inline(*graph);
-    const torch::jit::AliasDb aliases(graph);
-    signature->writes_attributes = WritesAttributes(*graph->block(), aliases);
-    const auto inputs = graph->inputs();
-    signature->writes_inputs =
-        std::any_of(inputs.begin() + 1, inputs.end(),
-                    [&](const torch::jit::Value* input) { return aliases.hasWriters(input); });
+    const WriteFinder found(graph);
+    signature->writes_inputs = found.writes_inputs();
+    signature->writes_attributes = found.writes_attributes();
+    signature->keeps_inputs = found.keeps_inputs();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): what is set above stays
   }
 }
@@ -128,8 +181,9 @@ class TorchScriptProgram : public Program {
       const OnGpu gpu(device_);
       // Kept until the results are described: memory that inputs share with results is not theirs.
       std::vector<at::Tensor> tensors;
-      NEREID_KIT_ASSIGN(Call call, MakeCall(forward_.function().getSchema(), arguments, inputs,
-                                            device_, signature_.writes_inputs, &tensors));
+      NEREID_KIT_ASSIGN(Call call,
+                        MakeCall(forward_.function().getSchema(), arguments, inputs, device_,
+                                 signature_.writes_inputs || signature_.keeps_inputs, &tensors));
       c10::IValue result = forward_(std::move(call.positional), call.keywords);
       auto results = Flatten(std::move(result), device_, with_paths);
       gpu.Wait();

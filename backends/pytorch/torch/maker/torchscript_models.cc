@@ -2,11 +2,12 @@
 // Writes TorchScript models from their source, for tests and examples: no PyTorch for Python is
 // needed.
 //
-//   torchscript_models --model OUT.pt --code FILE [--parameter NAME SHAPE FILE]... [--model
-//   ...]
+//   torchscript_models --model OUT.pt --code FILE [--parameter NAME SHAPE FILE]...
+//                      [--element NAME SHAPE FILE]... [--model ...]
 //
 // The code is the definition of `forward` and of other methods. Parameters are FP32 tensors,
-// SHAPE is like 64x10, and FILE has their bytes; in the code they are self.NAME.
+// SHAPE is like 64x10, and FILE has their bytes; in the code they are self.NAME. Elements are such
+// tensors, too: those of one NAME are the list self.NAME.
 #include <ATen/ops/empty.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -14,6 +15,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -50,8 +52,12 @@ struct Draft {
   std::string path;
   std::string code;
   torch::jit::Module module{"m"};
+  std::map<std::string, c10::List<at::Tensor>> lists;
 
   void Save() {
+    for (const auto& [name, list] : lists) {
+      module.register_attribute(name, c10::ListType::ofTensors(), list);
+    }
     module.define(code);
     module.eval();
     module.save(path);
@@ -72,6 +78,9 @@ void Run(const std::vector<std::string>& words) {
       i += 2;
     } else if (draft && word(i) == "--parameter") {
       draft->module.register_parameter(word(i + 1), ReadParameter(word(i + 2), word(i + 3)), false);
+      i += 4;
+    } else if (draft && word(i) == "--element") {
+      draft->lists[word(i + 1)].push_back(ReadParameter(word(i + 2), word(i + 3)));
       i += 4;
     } else {
       throw std::runtime_error("unexpected argument " + word(i));
