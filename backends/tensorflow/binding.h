@@ -29,7 +29,7 @@ backend::Error CheckListed(const backend::Ports& ports, const Graph& graph,
                            const std::string& model);
 
 // Finds the tensors of a configuration that was checked. For a GraphDef, without a signature, names
-// are places, and types are checked here. Does not set keeps_inputs.
+// are places, and types are checked here. Does not set changes_state.
 backend::Result<Bound> Bind(const backend::Ports& ports, const Signature* signature,
                             Session& session, const std::string& model);
 

@@ -194,7 +194,7 @@ Result<BoundSession> Model::SessionForInstance() {
   BoundSession result;
   NEREID_KIT_ASSIGN(result.session, LoadSession(*runtime, index, share_count));
   NEREID_KIT_ASSIGN(result.bound, Bind(ports_, signature(), *result.session, name_));
-  result.bound.keeps_inputs = changes_state;
+  result.bound.changes_state = changes_state;
   return result;
 }
 

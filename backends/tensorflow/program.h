@@ -55,9 +55,9 @@ struct CallOutput {
 struct Bound {
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  // Whether inputs must be copied, because the graph may keep them after a run (in a variable, a
-  // table, a queue).
-  bool keeps_inputs = false;
+  // Whether the graph may change what outlives a run (a variable, a table, a queue). So it may keep
+  // inputs, and change outputs of earlier runs.
+  bool changes_state = false;
 };
 
 // Runs a graph, one run at a time. Thread-compatible.

@@ -86,7 +86,7 @@ class TfRequest : public Request {
       return output;
     }
     output.data = data;
-    if (size >= backend::OutputWriter::kMinLentBytes && !IsInput(data)) {
+    if (size >= backend::OutputWriter::kMinLentBytes && !IsInput(data) && !plan_.changes_state) {
       if (result.shared == nullptr) {
         result.shared = std::move(result.tensor);
       }
@@ -140,7 +140,7 @@ class TfRequest : public Request {
   c::Tensor* NewNumbers(int type, std::span<const int64_t> shape, std::span<const char> data) {
     const auto rank = static_cast<int>(shape.size());
     const bool is_aligned = reinterpret_cast<uintptr_t>(data.data()) % kAlignment == 0;
-    if (!plan_.copies_inputs && is_aligned && !data.empty()) {
+    if (!plan_.changes_state && is_aligned && !data.empty()) {
       lent_.push_back(data);
       return library_.NewTensor(type, shape.data(), rank, const_cast<char*>(data.data()),
                                 data.size(), KeepMemory, nullptr);

@@ -18,7 +18,7 @@ struct RunPlan {
   std::vector<TensorInfo> outputs;
   std::vector<c::Output> feeds;    // where the inputs go
   std::vector<c::Output> fetches;  // where the outputs come from
-  bool copies_inputs = false;
+  bool changes_state = false;      // as in Bound; such runs copy inputs and outputs
 };
 
 std::unique_ptr<Request> MakeRequest(RunPlan plan);

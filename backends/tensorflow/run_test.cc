@@ -35,13 +35,13 @@ class TensorFlowRun : public testing::Test {
     EXPECT_EQ(calls_.open_texts, 0);
   }
 
-  void Make(const TensorInfo& info, size_t outputs = 1, bool copies_inputs = false) {
+  void Make(const TensorInfo& info, size_t outputs = 1, bool changes_state = false) {
     RunPlan plan{.library = &kFakes,
                  .inputs = {info},
                  .outputs = std::vector<TensorInfo>(outputs, info),
                  .feeds = {{}},
                  .fetches = {},
-                 .copies_inputs = copies_inputs};
+                 .changes_state = changes_state};
     for (size_t o = 0; o < outputs; ++o) {
       plan.fetches.push_back({.operation = nullptr, .index = static_cast<int>(o)});
     }

@@ -71,7 +71,7 @@ class TfSession : public Session {
                  .outputs = bound.outputs,
                  .feeds = {},
                  .fetches = {},
-                 .copies_inputs = bound.keeps_inputs};
+                 .changes_state = bound.changes_state};
     for (const TensorInfo& input : bound.inputs) {
       plan.feeds.push_back(PlaceOf(input.place).value_or(c::Output()));
     }

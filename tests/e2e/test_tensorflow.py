@@ -186,6 +186,27 @@ def write_others(repository):
     tf.write_graph_def(path, "other_name", tf.echo("FP32", [-1])[0], other, file_name="frozen.pb")
 
 
+def write_large_counter(path):
+    """A variable of TensorFlow 1 with 8 MB, to which each run adds."""
+    graph, kind, count = tf.Graph(), tf.type_of("FP32"), 2_000_000
+    integer = tf.type_of("INT32")
+    graph.placeholder("by", "FP32", [])
+    shape = tf.shape_of([count])
+    graph.node("v", "VariableV2", dtype=kind, shape=shape, shared_name=tf.text_of(""), container=tf.text_of(""))
+    graph.constant("dims", "INT32", np.array([count], np.int32))
+    graph.constant("zero", "FP32", np.float32(0))
+    graph.node("first", "Fill", ["dims", "zero"], T=kind, index_type=integer)
+    graph.node("init", "Assign", ["v", "first"], T=kind)
+    graph.node("full", "Fill", ["dims", "by"], T=kind, index_type=integer)
+    graph.node("add", "AssignAdd", ["v", "full"], T=kind)
+    graph.identity("count", "FP32", "add")
+    io = [("by", "FP32", [1])], [("count", "FP32", [count])]
+    tf.write_graph_def(
+        path, "large_counter", graph, config("graphdef", *io) + parameter("TF_INIT_OPS_FILE", "init_ops.json")
+    )
+    (path / "large_counter" / "init_ops.json").write_text('{"init_ops": ["init"]}')
+
+
 def write_signatures(path):
     """A SavedModel of two graphs with two signatures each, which four models take from the same files."""
     graphs = []
@@ -224,6 +245,7 @@ def server(require_server, tmp_path_factory):
     write_shapes(repository)
     write_others(repository)
     write_signatures(path)
+    write_large_counter(path)
     models.copy_example(path, "digits")
     for example in (models.ROOT / "examples" / "platforms" / "tensorflow").iterdir():
         shutil.copytree(example, path / example.name)
@@ -417,6 +439,20 @@ def test_init_ops_run_once_and_all_instances_share_the_session(server):
         for model in ("counter", "counter_in_version"):
             counts = [infer(http, model, {"by": np.array([1], np.int32)}, "INT32")["count"].item() for _ in range(10)]
             assert counts == list(range(101, 111))
+
+
+def test_a_response_has_the_variable_as_of_one_run(server):
+    """A variable of TensorFlow 1 is changed where it lies, while the response of an earlier run is sent."""
+
+    def ask(_):
+        with clients_of(server) as (http, _):
+            counts = [infer(http, "large_counter", {"by": ones(1)})["count"] for _ in range(10)]
+        assert all(count.min() == count.max() for count in counts)
+        return [count[0] for count in counts]
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        seen = sorted(count for counts in pool.map(ask, range(3)) for count in counts)
+    assert seen == list(range(1, 31))
 
 
 @pytest.mark.parametrize("model", COUNTERS_OF_SEQUENCES)
