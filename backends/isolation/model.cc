@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "backend_kit/completion.h"
 #include "isolation_backend/records.h"
 #include "isolation_profile/confinement_text.h"
 #include "isolation_profile/program.h"
@@ -93,15 +94,26 @@ Error Model::Locate(TRITONBACKEND_Model* handle) {
   return {};
 }
 
-std::string Model::config_text() const {
+namespace {
+
+std::string TextOf(const rapidjson::Value& json) {
   rapidjson::StringBuffer text;
   rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-  config_.json().Accept(writer);
+  json.Accept(writer);
   return {text.GetString(), text.GetSize()};
 }
 
+}  // namespace
+
+std::string Model::config_text() const { return TextOf(config_.json()); }
+
 Error Model::Complete(TRITONBACKEND_Model* handle) {
-  given_config_ = config_text();
+  rapidjson::Document given;
+  given.CopyFrom(config_.json(), given.GetAllocator());
+  // A limit of 0 that is there only because none was written would forbid the backend to find out.
+  NEREID_KIT_ASSIGN(const bool gives_limit, backend::GivesMaxBatchSize(handle));
+  if (!gives_limit) given.RemoveMember("max_batch_size");
+  given_config_ = TextOf(given);
   const auto ignore = [](const std::shared_ptr<Worker>&, const python::CallBlock& call) {
     python::Release(call.header);
   };

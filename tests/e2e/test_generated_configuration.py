@@ -104,7 +104,8 @@ def load(client, name, config=None, files=None):
     return client.get_model_config(name).config
 
 
-def test_what_the_configuration_says_counts(start_server, empty_repository):
+@pytest.mark.parametrize("args", [[], ["--backend-config=isolation=process"]], ids=["in the server", "isolated"])
+def test_what_the_configuration_says_counts(start_server, empty_repository, args):
     """A zero, too, which protobuf does not tell from a field that is not there."""
     honest = generated_onnx.make(0).model
     mixing = generated_onnx.make(generated_onnx.FAMILIES.index(generated_onnx.summed_over_time)).model
@@ -118,7 +119,7 @@ def test_what_the_configuration_says_counts(start_server, empty_repository):
     dims = [-1, *[d.dim_value or -1 for d in tensor.type.tensor_type.shape.dim[1:]]]
     listed = f"input [ {models.tensor_config(tensor.name, 'FP32', dims)} ]"
     models.write_model(empty_repository, "all_dimensions", listed, versions)
-    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    server = start_server(empty_repository, args=["--model-control-mode=explicit", *args])
     with grpcclient.InferenceServerClient(server.grpc) as client:
         config = load(client, "nothing")
         assert (config.max_batch_size, len(config.input[0].dims)) == (4, 1)
