@@ -195,6 +195,8 @@ Result<BoundSession> Model::SessionForInstance() {
   NEREID_KIT_ASSIGN(result.session, LoadSession(*runtime, index, share_count));
   NEREID_KIT_ASSIGN(result.bound, Bind(ports_, signature(), *result.session, name_));
   result.bound.changes_state = changes_state;
+  result.bound.changes_in_place =
+      changes_state && (operations_.contains("Variable") || operations_.contains("VariableV2"));
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "backend_kit/mutex.h"
 
 namespace nereid::tensorflow {
 
@@ -58,6 +59,9 @@ struct Bound {
   // Whether the graph may change what outlives a run (a variable, a table, a queue). So it may keep
   // inputs, and change outputs of earlier runs.
   bool changes_state = false;
+  // Whether it changes variables where they lie (those of TensorFlow 1), outputs of other runs
+  // among them: runs that share a session take turns (Session::turn).
+  bool changes_in_place = false;
 };
 
 // Runs a graph, one run at a time. Thread-compatible.
@@ -92,6 +96,11 @@ class Session {
   virtual std::optional<TensorInfo> Find(const std::string& place) = 0;
   // The session outlives the request. REQUIRES: Find has something for every place.
   virtual std::unique_ptr<Request> NewRequest(const Bound& bound) = 0;
+  // Held during a run and until its outputs are read, where runs take turns.
+  backend::Mutex& turn() { return turn_; }
+
+ private:
+  backend::Mutex turn_;
 };
 
 // TensorFlow. Thread-safe.
