@@ -44,18 +44,18 @@ class WriteFinder {
   bool keeps_inputs() const { return keeps_inputs_; }
 
  private:
-  void FindAttributes(const Block& block) {
+  void FindAttributes(Block& block) {
     for (Node* const node : block.nodes()) {
       if (node->kind() == torch::jit::prim::GetAttr) {
         attributes_.push_back(node->output());
       }
-      for (const Block* inner : node->blocks()) {
+      for (Block* const inner : node->blocks()) {
         FindAttributes(*inner);
       }
     }
   }
 
-  void FindWrites(const Block& block) {
+  void FindWrites(Block& block) {
     for (Node* const node : block.nodes()) {
       // A call that could not be inlined may do anything.
       if (node->kind() == torch::jit::prim::SetAttr ||
@@ -71,7 +71,7 @@ class WriteFinder {
           }
         }
       }
-      for (const Block* inner : node->blocks()) {
+      for (Block* const inner : node->blocks()) {
         FindWrites(*inner);
       }
     }
