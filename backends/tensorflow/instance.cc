@@ -21,19 +21,16 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
   NEREID_KIT_ASSIGN(BoundSession bound, model.SessionForInstance());
   std::unique_ptr<Request> request = bound.session->NewRequest(bound.bound);
   return std::make_unique<Instance>(handle, name, model.ports(), model.config().max_batch_size(),
-                                    std::move(bound.session), std::move(request),
-                                    bound.bound.changes_in_place);
+                                    std::move(bound.session), std::move(request));
 }
 
 Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
                    const backend::Ports& ports, int64_t max_batch_size,
-                   std::shared_ptr<Session> session, std::unique_ptr<Request> request,
-                   bool takes_turns)
+                   std::shared_ptr<Session> session, std::unique_ptr<Request> request)
     : handle_(handle),
       ports_(ports),
       session_(std::move(session)),
       request_(std::move(request)),
-      takes_turns_(takes_turns),
       gathering_(ports, std::move(name), max_batch_size),
       scattering_(ports, gathering_),
       inputs_(ports.inputs.size()),
@@ -60,14 +57,6 @@ Error Instance::ServeRead() {
   for (size_t o = 0; o < wanted_.size(); ++o) {
     wanted_[o] = gathering_.is_wanted(o) ? 1 : 0;
   }
-  if (!takes_turns_) {
-    return Run();
-  }
-  const backend::MutexLock turn(session_->turn());
-  return Run();
-}
-
-Error Instance::Run() {
   batch_.MarkComputeStart();
   Error error = request_->Run(inputs_, wanted_);
   batch_.MarkComputeEnd();

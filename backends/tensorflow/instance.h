@@ -21,10 +21,10 @@ class Instance {
                                                            Model& model);
 
   // For tests, which bring a request of their own. `ports` outlives the instance; `session` is kept
-  // as long as the request. `takes_turns` is Bound::changes_in_place.
+  // as long as the request.
   Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const backend::Ports& ports,
            int64_t max_batch_size, std::shared_ptr<Session> session,
-           std::unique_ptr<Request> request, bool takes_turns = false);
+           std::unique_ptr<Request> request);
 
   // Takes ownership of the requests: all have a response and are released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
@@ -35,15 +35,12 @@ class Instance {
   // Executes the requests that gathering_ has read.
   backend::Error ServeRead();
   backend::Error FillInputs();
-  // Runs the graph and deals its outputs out.
-  backend::Error Run();
   void DealOut(bool to_states);
 
   TRITONBACKEND_ModelInstance* const handle_;
   const backend::Ports& ports_;
   const std::shared_ptr<Session> session_;
   const std::unique_ptr<Request> request_;
-  const bool takes_turns_;  // with other instances, at the session
 
   backend::Batch batch_;
   backend::Gathering gathering_;

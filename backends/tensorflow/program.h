@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "backend_kit/error.h"
-#include "backend_kit/mutex.h"
 
 namespace nereid::tensorflow {
 
@@ -60,7 +59,8 @@ struct Bound {
   // inputs, and change outputs of earlier runs.
   bool changes_state = false;
   // Whether it changes variables where they lie (those of TensorFlow 1), outputs of other runs
-  // among them: runs that share a session take turns (Session::turn).
+  // among them: requests that share a session take turns, from Run to
+  // Clear.
   bool changes_in_place = false;
 };
 
@@ -72,7 +72,7 @@ class Request {
   virtual backend::Error Run(std::span<const CallInput> inputs, std::span<const char> wanted) = 0;
   // Returns an output that the last run was to compute.
   virtual CallOutput Output(size_t o) = 0;
-  // Gives the memory of the last run back.
+  // Gives the memory of the last run back, and the turn if requests take turns.
   virtual void Clear() = 0;
 };
 
@@ -96,11 +96,6 @@ class Session {
   virtual std::optional<TensorInfo> Find(const std::string& place) = 0;
   // The session outlives the request. REQUIRES: Find has something for every place.
   virtual std::unique_ptr<Request> NewRequest(const Bound& bound) = 0;
-  // Held during a run and until its outputs are read, where runs take turns.
-  backend::Mutex& turn() { return turn_; }
-
- private:
-  backend::Mutex turn_;
 };
 
 // TensorFlow. Thread-safe.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "backend_kit/scatter.h"
 #include "tensorflow_backend/status.h"
@@ -51,6 +52,10 @@ class TfRequest : public Request {
 
   Error Run(std::span<const CallInput> inputs, std::span<const char> wanted) override {
     Clear();
+    if (plan_.turn != nullptr) {
+      plan_.turn->acquire();
+      has_turn_ = true;
+    }
     feeds_.clear();
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].is_present) {
@@ -103,6 +108,9 @@ class TfRequest : public Request {
       result.strings.clear();
     }
     lent_.clear();
+    if (std::exchange(has_turn_, false)) {
+      plan_.turn->release();
+    }
   }
 
  private:
@@ -229,6 +237,7 @@ class TfRequest : public Request {
   std::vector<c::Tensor*> fetched_;          // by TensorFlow
   std::vector<Fetched> results_;             // of each output
   std::vector<std::span<const char>> lent_;  // memory of requests in this run
+  bool has_turn_ = false;                    // until Clear
   std::vector<std::vector<char>> sets_;      // of outputs that were wanted together
 };
 

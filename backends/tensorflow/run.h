@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <semaphore>
 #include <vector>
 
 #include "tensorflow_backend/library.h"
@@ -16,9 +17,10 @@ struct RunPlan {
   c::Session* session = nullptr;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  std::vector<c::Output> feeds;    // where the inputs go
-  std::vector<c::Output> fetches;  // where the outputs come from
-  bool changes_state = false;      // as in Bound; such runs copy inputs and outputs
+  std::vector<c::Output> feeds;           // where the inputs go
+  std::vector<c::Output> fetches;         // where the outputs come from
+  bool changes_state = false;             // as in Bound; such runs copy inputs and outputs
+  std::binary_semaphore* turn = nullptr;  // where requests of the session take turns
 };
 
 std::unique_ptr<Request> MakeRequest(RunPlan plan);

@@ -71,7 +71,8 @@ class TfSession : public Session {
                  .outputs = bound.outputs,
                  .feeds = {},
                  .fetches = {},
-                 .changes_state = bound.changes_state};
+                 .changes_state = bound.changes_state,
+                 .turn = bound.changes_in_place ? &turn_ : nullptr};
     for (const TensorInfo& input : bound.inputs) {
       plan.feeds.push_back(PlaceOf(input.place).value_or(c::Output()));
     }
@@ -117,6 +118,7 @@ class TfSession : public Session {
 
   const Library& library_;
   const std::unique_ptr<c::Graph, DeleteGraph> graph_;
+  std::binary_semaphore turn_{1};  // of requests that take turns
   const std::unique_ptr<c::Session, DeleteSession> session_;
 };
 
