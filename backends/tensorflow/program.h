@@ -59,8 +59,7 @@ struct Bound {
   // inputs, and change outputs of earlier runs.
   bool changes_state = false;
   // Whether it changes variables where they lie (those of TensorFlow 1), outputs of other runs
-  // among them: requests that share a session take turns, from Run to
-  // Clear.
+  // among them: requests that share a session take turns, from Run to Clear.
   bool changes_in_place = false;
 };
 
