@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolation_backend/model.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -94,18 +92,7 @@ Error Model::Locate(TRITONBACKEND_Model* handle) {
   return {};
 }
 
-namespace {
-
-std::string TextOf(const rapidjson::Value& json) {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-  json.Accept(writer);
-  return {text.GetString(), text.GetSize()};
-}
-
-}  // namespace
-
-std::string Model::config_text() const { return TextOf(config_.json()); }
+std::string Model::config_text() const { return backend::JsonText(config_.json()); }
 
 Error Model::Complete(TRITONBACKEND_Model* handle) {
   rapidjson::Document given;
@@ -113,7 +100,7 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
   // A limit of 0 that is there only because none was written would forbid the backend to find out.
   NEREID_KIT_ASSIGN(const bool gives_limit, backend::GivesMaxBatchSize(handle));
   if (!gives_limit) given.RemoveMember("max_batch_size");
-  given_config_ = TextOf(given);
+  given_config_ = backend::JsonText(given);
   const auto ignore = [](const std::shared_ptr<Worker>&, const python::CallBlock& call) {
     python::Release(call.header);
   };

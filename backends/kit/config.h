@@ -31,6 +31,14 @@ inline const rapidjson::Value* Find(const rapidjson::Value& object, std::string_
   return it == object.MemberEnd() || it->value.IsNull() ? nullptr : &it->value;
 }
 
+// Returns the value as JSON text.
+inline std::string JsonText(const rapidjson::Value& value) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  value.Accept(writer);
+  return {text.GetString(), text.GetSize()};
+}
+
 // Returns the string `key`; empty if absent.
 inline std::string_view StringMember(const rapidjson::Value& object, std::string_view key) {
   const rapidjson::Value* value = Find(object, key);
@@ -192,12 +200,9 @@ class ModelConfig {
   // Passes the completed configuration to the server, which normalises it: Load it again
   // afterwards.
   Error Store(TRITONBACKEND_Model* model) const {
-    rapidjson::StringBuffer text;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-    document_.Accept(writer);
+    const std::string text = JsonText(document_);
     TRITONSERVER_Message* raw = nullptr;
-    NEREID_KIT_TRY(
-        TRITONSERVER_MessageNewFromSerializedJson(&raw, text.GetString(), text.GetSize()));
+    NEREID_KIT_TRY(TRITONSERVER_MessageNewFromSerializedJson(&raw, text.data(), text.size()));
     const Message message(raw);
     return Error(TRITONBACKEND_ModelSetConfig(model, 1, raw));
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/model.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -214,12 +212,7 @@ bool Model::LendsInputs() const {
   });
 }
 
-std::string Model::config_text() const {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-  config_.json().Accept(writer);
-  return {text.GetString(), text.GetSize()};
-}
+std::string Model::config_text() const { return backend::JsonText(config_.json()); }
 
 std::string Model::Arguments(const std::string& instance, const std::string& kind,
                              int32_t device) const {
