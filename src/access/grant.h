@@ -29,6 +29,12 @@ struct Grant {
 };
 using GrantRef = std::shared_ptr<const Grant>;
 
+// Whether nothing is hidden from the sender because of the models that it may use. Null: nobody
+// asks.
+inline bool SeesAllModels(const Grant* grant) {
+  return grant == nullptr || grant->models.allows_all();
+}
+
 // Whether requests of the sender may read and write clients' shared memory, which is known by names
 // that another client may have chosen. Null: nobody asks.
 inline bool MayUseRegions(const Grant* grant) {

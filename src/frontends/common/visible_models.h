@@ -74,7 +74,7 @@ class VisibleModels final : public service::Service {
  private:
   template <typename Entry>
   std::vector<Entry> Visible(std::vector<Entry> entries) const {
-    if (grant_ == nullptr || grant_->models.allows_all()) return entries;
+    if (access::SeesAllModels(grant_.get())) return entries;
     std::erase_if(entries,
                   [this](const Entry& entry) { return !grant_->models.Allows(entry.name); });
     return entries;

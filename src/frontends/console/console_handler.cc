@@ -163,8 +163,7 @@ bool ConsoleHandler::Admit(HttpExchangePtr& exchange, const DataRoute& route) co
     if (!http::AdmitSender(exchange, options_.gate, route.scope, route.model, /*control=*/{})) {
       return false;
     }
-    const access::Grant* const grant = http::GrantOf(*exchange);
-    if (route.is_about_all && grant != nullptr && !grant->models.allows_all()) {
+    if (route.is_about_all && !access::SeesAllModels(http::GrantOf(*exchange))) {
       Refuse(std::move(exchange), 403, access::kIsAboutAllModels);
       return false;
     }

@@ -295,7 +295,7 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 bool ControlCall::MayUseModel() {
   if (grant_ == nullptr || route_->scope == access::Scope::kHealth) return true;
   const std::string_view model = NamedModel(route_->model_field, bytes_);
-  if (model.empty() ? !ChangesAllModels() || grant_->models.allows_all()
+  if (model.empty() ? !ChangesAllModels() || access::SeesAllModels(grant_.get())
                     : context_->gate->AllowsModel(*grant_, model)) {
     return true;
   }

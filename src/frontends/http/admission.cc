@@ -101,8 +101,7 @@ bool AdmitModel(HttpExchangePtr& exchange, access::Gate* gate, std::string_view 
 }
 
 bool AdmitToAllModels(HttpExchangePtr& exchange) {
-  const access::GrantRef grant = SenderOf(*exchange);
-  if (grant == nullptr || grant->models.allows_all()) return true;
+  if (access::SeesAllModels(GrantOf(*exchange))) return true;
   Refuse(std::move(exchange), 403, access::kIsAboutAllModels, kTritonDialect);
   return false;
 }
