@@ -155,7 +155,7 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
 }
 
 core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& sink,
-                                     const std::function<bool(const Input&)>& includes) const {
+                                     bool has_server_inputs) const {
   core::RequestPtr request = core::Request::Create(sink);
   request->is_counted = false;
   request->runs_once = true;
@@ -163,7 +163,7 @@ core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& s
   if (model_.TryPin()) request->model = core::ModelHandle(model_);
   request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
   for (const Input& from : sample.inputs) {
-    if (!includes(from)) continue;
+    if (from.is_of_server && !has_server_inputs) continue;
     const core::DataChunk data{.data = from.data.data(), .size = from.byte_size};
     core::RequestInput& input = request->AddInput(from.name, from.type);
     input.model_index = from.model_index;
@@ -175,8 +175,7 @@ core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& s
 
 base::Status WarmUp::CheckInputs(Sample& sample) const {
   Nowhere nowhere;
-  const core::RequestPtr request =
-      MakeRequest(sample, nowhere, [](const Input& input) { return !input.is_of_server; });
+  const core::RequestPtr request = MakeRequest(sample, nowhere, /*has_server_inputs=*/false);
   if (!request->model) {
     return base::CancelledError(
         "the load was given up, because the model was unloaded meanwhile or the server stops");
@@ -205,7 +204,7 @@ base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) con
   Responses responses(sample.request_count);
   std::vector<core::RequestPtr> batch;
   for (uint32_t i = 0; i < sample.request_count; ++i) {
-    core::RequestPtr request = MakeRequest(sample, responses, [](const Input&) { return true; });
+    core::RequestPtr request = MakeRequest(sample, responses, /*has_server_inputs=*/true);
     request->times.request_start_ns = base::NowNs();
     request->times.queue_start_ns = request->times.request_start_ns;
     batch.push_back(std::move(request));

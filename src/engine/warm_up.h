@@ -61,9 +61,9 @@ class WarmUp {
                                 const std::string& model_folder) const;
   // Checks the inputs as those of a client's request, and puts them into the model's order.
   base::Status CheckInputs(Sample& sample) const;
-  // Makes one of the sample's requests, with the inputs for which `includes` is true.
+  // Makes one of the sample's requests, with or without the inputs that only the server sends.
   core::RequestPtr MakeRequest(const Sample& sample, core::ResponseSink& sink,
-                               const std::function<bool(const Input&)>& includes) const;
+                               bool has_server_inputs) const;
   base::Status RunOnce(const Sample& sample, core::Instance& instance) const;
 
   core::Model& model_;
