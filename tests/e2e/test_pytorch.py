@@ -68,6 +68,17 @@ STATE = "def forward(self, x, start, state):\n    total = torch.where(start > 0,
 
 ONE_INSTANCE = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 TWO_INSTANCES = "instance_group [ { kind: KIND_CPU count: 2 } ] sequence_batching { direct { } }"
+# The second step reads what the first has read, and after it.
+WRITES_THEN_READS = """platform: "ensemble" max_batch_size: 0
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "Z" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "in_place_in_list" model_version: -1
+    input_map { key: "x[0]" value: "X" } input_map { key: "x[1]" value: "Z" } output_map { key: "y" value: "T" } },
+  { model_name: "first_of_two" model_version: -1
+    input_map { key: "a" value: "X" } input_map { key: "b" value: "T" } output_map { key: "OUTPUT__0" value: "Y" } }
+] }
+"""
 OUTPUTS_OF = {"in_place": ["OUTPUT__0"], "in_place_in_list": ["y"]}
 
 
@@ -111,6 +122,9 @@ def write_others(repository):
     repository.add("scalars", SCALARS, config(scalars, results + [("r__4", "INT64", [-1])]))
     repository.add("in_place", IN_PLACE, config(fp32("x", dims=[-1]), fp32("OUTPUT__0", dims=[-1])))
     repository.add("in_place_in_list", IN_PLACE_IN_LIST, config(fp32("x[0]", "x[1]", dims=[-1]), fp32("y", dims=[-1])))
+    first = "def forward(self, a, b):\n    return a + 0 * b\n"
+    repository.add("first_of_two", first, config(fp32("a", "b", dims=[-1]), fp32("OUTPUT__0", dims=[-1])))
+    models.write_model(repository.path, "writes_then_reads", WRITES_THEN_READS)
     zero = {"parameters": {"w": np.zeros(1)}, "lists": {"items": [np.zeros(1)]}}
     for kind, code in KEEPERS.items():
         repository.add(f"keeper_{kind}", code, config(fp32("x", dims=[-1]), fp32("y", dims=[-1]), ONE_INSTANCE), **zero)
@@ -297,6 +311,12 @@ def test_a_model_that_writes_to_its_input_does_not_change_the_clients_memory(cli
         client.unregister_system_shared_memory(f"torch_{client.kind}")
     finally:
         shared.destroy_shared_memory_region(region)
+
+
+def test_a_step_that_writes_to_its_input_does_not_change_that_of_a_later_step(client):
+    sent = np.arange(100_000, dtype=np.float32)
+    out = infer(client, "writes_then_reads", {"X": sent, "Z": np.zeros(100_000)})
+    np.testing.assert_array_equal(out["Y"], sent)
 
 
 @pytest.mark.parametrize("kind", KEEPERS)
