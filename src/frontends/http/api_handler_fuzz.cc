@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "fuzz/exchange.h"
 #include "fuzz/fuzz.h"
-#include "fuzz/loopback.h"
 #include "http/testing/fake_service.h"
 
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "base/object_pool.h"
+#include "fuzz/exchange.h"
 #include "fuzz/fuzz.h"
-#include "fuzz/loopback.h"
 
 namespace {
 
