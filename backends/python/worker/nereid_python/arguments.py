@@ -41,10 +41,10 @@ def text_of(value):
 def plain(value):
     """Returns an integer or a boolean of numpy's, or of another library's, as Python's own; anything else as it
     is."""
-    if isinstance(value, np.bool_):
-        return bool(value)
     if isinstance(value, (int, str)):
         return value
+    if isinstance(value, np.bool_):
+        return bool(value)
     try:
         return operator.index(value)
     except TypeError:
