@@ -97,7 +97,7 @@ TEST(StagedModel, OverwritesOnlyIfAsked) {
     EXPECT_EQ(ContentsOf((*staged)->repository())["a/1/model.onnx"], "new");
     EXPECT_EQ(ContentsOf(models)["a/1/model.onnx"], "old");
   }
-  // It was not installed.
+  // A staged model that is not installed leaves nothing.
   EXPECT_EQ(ContentsOf(models), before);
   {
     const auto staged = StagedModel::Create(*model, true);

@@ -209,7 +209,7 @@ class Request final : public RequestHandle {
   // The server made it beside its scheduler (padding, warm-up), which therefore cannot take it back
   // to execute it again.
   bool runs_once = false;
-  // Its backend has given it back, so that this is not its first execution.
+  // The model's backend has given the request back, so that this is not the first execution.
   bool was_rescheduled = false;
   // False if the server made the request (padding, warm-up), which leaves it out of statistics.
   bool is_counted = true;
