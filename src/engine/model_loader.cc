@@ -81,6 +81,16 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   return options;
 }
 
+// Returns the states of the model; null if it has no sequences.
+base::Result<std::shared_ptr<const core::StatePlan>> PlanStates(
+    const repository::ModelSource& source, const config::ModelConfig& config) {
+  const config::SequenceBatching* const batching = config.sequence_batching();
+  if (batching == nullptr) return std::shared_ptr<const core::StatePlan>();
+  NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
+                          config::ReadInitialStates(config, source.model_folder));
+  return core::StatePlan::Compile(*batching, config.max_batch_size, files);
+}
+
 // Reads a number from the environment; 0 if it is not set. Tests of schedulers use it to hold
 // requests back.
 size_t HoldCount(const char* variable) {
@@ -141,18 +151,18 @@ class ModelLoader::EnsembleVersion final : public ServableModel {
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
     const repository::ModelSource& source, BackendVersion& loaded) const {
-  const config::ModelConfig& config = loaded.backend->config();
+  NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const core::StatePlan> states,
+                          PlanStates(source, loaded.backend->config()));
   NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
-                          WarmUp::Prepare(*loaded.model(), source.model_folder));
+                          WarmUp::Prepare(*loaded.model(), states, source.model_folder));
   schedule::InstancePoolOptions pool;
   pool.inline_budget = options_.inline_budget;
   pool.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   pool.warm_up = [warm_up, check = loaded.check_wanted](core::Instance& instance) {
     return warm_up->Run(instance, *check);
   };
-  return config.sequence_batching() != nullptr
-             ? MakeSequenceScheduler(source, loaded, std::move(pool))
-             : MakeBatchScheduler(loaded, std::move(pool));
+  return states != nullptr ? MakeSequenceScheduler(loaded, std::move(states), std::move(pool))
+                           : MakeBatchScheduler(loaded, std::move(pool));
 }
 
 schedule::NewInstance ModelLoader::Adopt(backend_host::BackendModel::MadeInstance made) const {
@@ -189,14 +199,9 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeBatchScheduler(
 }
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceScheduler(
-    const repository::ModelSource& source, BackendVersion& loaded,
+    BackendVersion& loaded, std::shared_ptr<const core::StatePlan> states,
     schedule::InstancePoolOptions pool) const {
-  const config::ModelConfig& config = loaded.backend->config();
-  NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
-                          config::ReadInitialStates(config, source.model_folder));
-  schedule::SequenceSchedulerOptions options{.pool = std::move(pool)};
-  NEREID_ASSIGN_OR_RETURN(options.states, core::StatePlan::Compile(*config.sequence_batching(),
-                                                                   config.max_batch_size, files));
+  schedule::SequenceSchedulerOptions options{.states = std::move(states), .pool = std::move(pool)};
   options.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   options.hold_until_backlog = HoldCount("TRITONSERVER_BACKLOG_DELAY_SCHEDULER");
   NEREID_ASSIGN_OR_RETURN(

@@ -11,6 +11,7 @@
 #include "backend_host/backend_model.h"
 #include "base/status.h"
 #include "core/response_cache.h"
+#include "core/sequence_states.h"
 #include "core/submitter.h"
 #include "engine/metrics_config.h"
 #include "engine/model_factory.h"
@@ -69,7 +70,7 @@ class ModelLoader final : public ModelFactory {
   base::Result<std::unique_ptr<core::Scheduler>> MakeBatchScheduler(
       BackendVersion& loaded, schedule::InstancePoolOptions pool) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeSequenceScheduler(
-      const repository::ModelSource& source, BackendVersion& loaded,
+      BackendVersion& loaded, std::shared_ptr<const core::StatePlan> states,
       schedule::InstancePoolOptions pool) const;
 
   const schedule::SchedulerContext context_;

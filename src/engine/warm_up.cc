@@ -136,9 +136,10 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
   return input;
 }
 
-base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
-                                                            const std::string& model_folder) {
-  std::shared_ptr<WarmUp> warm_up(new WarmUp(model));
+base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(
+    core::Model& model, std::shared_ptr<const core::StatePlan> states,
+    const std::string& model_folder) {
+  std::shared_ptr<WarmUp> warm_up(new WarmUp(model, std::move(states)));
   for (const config::ModelWarmup& config : model.config().model_warmup) {
     if (config.batch_size == 0) continue;
     Sample sample{.name = config.name,
@@ -154,8 +155,7 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
   return std::shared_ptr<const WarmUp>(std::move(warm_up));
 }
 
-core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& sink,
-                                     bool has_server_inputs) const {
+core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& sink) const {
   core::RequestPtr request = core::Request::Create(sink);
   request->is_counted = false;
   request->runs_once = true;
@@ -163,19 +163,30 @@ core::RequestPtr WarmUp::MakeRequest(const Sample& sample, core::ResponseSink& s
   if (model_.TryPin()) request->model = core::ModelHandle(model_);
   request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
   for (const Input& from : sample.inputs) {
-    if (from.is_of_server && !has_server_inputs) continue;
-    const core::DataChunk data{.data = from.data.data(), .size = from.byte_size};
+    if (from.is_of_server) continue;
     core::RequestInput& input = request->AddInput(from.name, from.type);
     input.model_index = from.model_index;
     input.shape = from.shape;
-    input.Append(data);
+    input.Append({.data = from.data.data(), .size = from.byte_size});
   }
   return request;
 }
 
+void WarmUp::AddServerInputs(const Sample& sample, core::SequenceStates* states,
+                             core::Request& request) const {
+  if (states != nullptr) states->AttachInputs(request);
+  for (const Input& from : sample.inputs) {
+    if (!from.is_of_server) continue;
+    std::erase_if(request.inputs,
+                  [&](const core::RequestInput& state) { return state.name == from.name; });
+    request.AddServerInput(from.name, from.type, from.shape.dims(),
+                           {.data = from.data.data(), .size = from.byte_size});
+  }
+}
+
 base::Status WarmUp::CheckInputs(Sample& sample) const {
   Nowhere nowhere;
-  const core::RequestPtr request = MakeRequest(sample, nowhere, /*has_server_inputs=*/false);
+  const core::RequestPtr request = MakeRequest(sample, nowhere);
   if (!request->model) {
     return base::CancelledError(
         "the load was given up, because the model was unloaded meanwhile or the server stops");
@@ -192,8 +203,7 @@ base::Status WarmUp::CheckInputs(Sample& sample) const {
     input.model_index = checked.model_index;
     input.shape = checked.shape;
   }
-  // In the model's order, as schedulers and backends require; inputs that the server adds come
-  // last.
+  // In the model's order, as schedulers and backends require.
   std::ranges::sort(sample.inputs, {}, [](const Input& input) {
     return std::pair<uint32_t, std::string_view>(input.model_index, input.name);
   });
@@ -203,8 +213,14 @@ base::Status WarmUp::CheckInputs(Sample& sample) const {
 base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) const {
   Responses responses(sample.request_count);
   std::vector<core::RequestPtr> batch;
+  // Each request is the first one of a sequence of its own.
+  std::vector<std::unique_ptr<core::SequenceStates>> states;
   for (uint32_t i = 0; i < sample.request_count; ++i) {
-    core::RequestPtr request = MakeRequest(sample, responses, /*has_server_inputs=*/true);
+    core::RequestPtr request = MakeRequest(sample, responses);
+    if (state_plan_ != nullptr && !state_plan_->empty()) {
+      states.push_back(std::make_unique<core::SequenceStates>(state_plan_));
+    }
+    AddServerInputs(sample, states.empty() ? nullptr : states.back().get(), *request);
     request->times.request_start_ns = base::NowNs();
     request->times.queue_start_ns = request->times.request_start_ns;
     batch.push_back(std::move(request));

@@ -14,6 +14,7 @@
 #include "config/model_config.h"
 #include "core/model.h"
 #include "core/scheduler.h"
+#include "core/sequence_states.h"
 
 namespace nereid::engine {
 
@@ -26,10 +27,11 @@ class WarmUp {
  public:
   // Makes the data of every sample; files are read from the folder `warmup` in `model_folder`.
   // Fails if an input's data cannot be made, or if a client could not send the sample's inputs; the
-  // sequence controls and states among them, which only the server sends, are not checked. `model`
-  // outlives this.
-  static base::Result<std::shared_ptr<const WarmUp>> Prepare(core::Model& model,
-                                                             const std::string& model_folder);
+  // sequence controls and states among them, which only the server sends, are not checked. `states`
+  // are the model's; null if it has no sequences. `model` outlives this.
+  static base::Result<std::shared_ptr<const WarmUp>> Prepare(
+      core::Model& model, std::shared_ptr<const core::StatePlan> states,
+      const std::string& model_folder);
 
   // Executes every sample on `instance`, on the calling thread, and waits for the responses.
   // Returns the error of the first sample that fails, or of `check_wanted`, which is called at
@@ -56,17 +58,22 @@ class WarmUp {
     std::vector<Input> inputs;
   };
 
-  explicit WarmUp(core::Model& model) : model_(model) {}
+  WarmUp(core::Model& model, std::shared_ptr<const core::StatePlan> states)
+      : model_(model), state_plan_(std::move(states)) {}
   base::Result<Input> MakeInput(const std::string& name, const config::ModelWarmup::Input& config,
                                 const std::string& model_folder) const;
   // Checks the inputs as those of a client's request, and puts them into the model's order.
   base::Status CheckInputs(Sample& sample) const;
-  // Makes one of the sample's requests, with or without the inputs that only the server sends.
-  core::RequestPtr MakeRequest(const Sample& sample, core::ResponseSink& sink,
-                               bool has_server_inputs) const;
+  // Makes one of the sample's requests, without the inputs that only the server sends.
+  core::RequestPtr MakeRequest(const Sample& sample, core::ResponseSink& sink) const;
+  // Adds the states and the sample's inputs that only the server sends. A state that the sample
+  // gives a value has that instead of its first one.
+  void AddServerInputs(const Sample& sample, core::SequenceStates* states,
+                       core::Request& request) const;
   base::Status RunOnce(const Sample& sample, core::Instance& instance) const;
 
   core::Model& model_;
+  const std::shared_ptr<const core::StatePlan> state_plan_;
   std::vector<Sample> samples_;
 };
 

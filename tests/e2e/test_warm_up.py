@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up (docs/scheduling.md, W-1 to W-8)."""
+"""Warm-up (docs/scheduling.md, W-1 to W-9)."""
 
 import concurrent.futures
 import re
@@ -198,6 +198,34 @@ def test_w3_controls_of_a_sequence_model_are_inputs_like_others(start_server, tm
                    controls=[stateful.START, stateful.READY], extra=extra)
     server = start_server(tmp_path / "m", args=VERBOSE)
     wait_for_runs(server, "warm", "controls", 1)
+
+
+ISOLATED = 'parameters { key: "isolation" value: { string_value: "process" } }\n'
+
+
+@pytest.mark.newer
+@pytest.mark.skipif(not servers.has_backend("onnxruntime"), reason="needs ONNX Runtime")
+@pytest.mark.parametrize("extra", ["", ISOLATED], ids=["here", "isolated"])
+@pytest.mark.parametrize("given", ["INPUT", "INPUT START STATE_IN"], ids=["first", "given"])
+def test_w9_a_sample_starts_a_sequence_of_its_own(start_server, tmp_path, given, extra):
+    inputs = "".join(
+        f'inputs {{ key: "{name}" value {{ data_type: TYPE_INT32 dims: [ 1 ] zero_data: true }} }} '
+        for name in given.split())
+    extra += f'model_warmup [ {{ name: "states" batch_size: 3 count: 2 {inputs} }} ]\n'
+    has_start = "START" in given
+    stateful.write(tmp_path / "m", "warm", stateful.onnx_accumulate("INT32", True, has_start),
+                   controls=[stateful.START] if has_start else [],
+                   state=stateful.state_config("INT32", [1]), shows_state=[1], extra=extra)
+    server = start_server(tmp_path / "m", args=VERBOSE)
+    wait_for_runs(server, "warm", "states", 2)
+    server.wait_for_log("successfully loaded 'warm'")
+    assert "State configuration is missing" not in server.log
+    # Nothing of the samples is left in the states of clients.
+    client = httpclient.InferenceServerClient(server.http)
+    tensor = httpclient.InferInput("INPUT", [1, 1], "INT32")
+    tensor.set_data_from_numpy(np.array([[5]], np.int32))
+    result = client.infer("warm", [tensor], sequence_id=1, sequence_start=True)
+    assert result.as_numpy("STATE_OUT").tolist() == [[5]]
 
 
 @pytest.mark.newer
