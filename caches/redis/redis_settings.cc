@@ -20,6 +20,12 @@ class SettingsReader {
   void Read(const char* name, std::string& value) {
     if (const auto text = settings_.Text(name)) value = *text;
   }
+  void Read(const char* name, bool& value) {
+    const auto text = settings_.Text(name);
+    if (!text) return;
+    value = *text == "true";
+    if (!value && *text != "false") Refuse(name, "true or false", *text);
+  }
   template <typename Number>
   void Read(const char* name, Number& value) {
     const auto text = settings_.Text(name);
@@ -27,14 +33,19 @@ class SettingsReader {
     const auto number = cache::ParseNumber(*text);
     if (number && *number <= static_cast<uint64_t>(std::numeric_limits<int>::max())) {
       value = Number(static_cast<int>(*number));
-    } else if (error_.empty()) {
-      error_ = "Failed to initialize RedisCache: '" + std::string(name) +
-               "' expects a whole number, got '" + *text + "'";
+    } else {
+      Refuse(name, "a whole number", *text);
     }
   }
   const std::string& error() const { return error_; }
 
  private:
+  void Refuse(const char* name, const char* expected, const std::string& text) {
+    if (!error_.empty()) return;
+    error_ = "Failed to initialize RedisCache: '" + std::string(name) + "' expects " + expected +
+             ", got '" + text + "'";
+  }
+
   const Settings& settings_;
   std::string error_;
 };
@@ -74,7 +85,7 @@ std::variant<RedisSettings, std::string> ReadSettings(const char* json) {
   reader.Read("wait_timeout", to.wait_timeout);
   reader.Read("pool_size", to.pool_size);
   if (to.pool_size == 0) to.pool_size = 1;
-  to.tls.is_enabled = settings.Text("tls_enabled") == "true";
+  reader.Read("tls_enabled", to.tls.is_enabled);
   reader.Read("cert", to.tls.certificate);
   reader.Read("key", to.tls.key);
   reader.Read("cacert", to.tls.ca_certificate);

@@ -45,6 +45,18 @@ TEST(RedisSettings, APortThatIsNoNumberIsZeroAndOtherNumbersAreErrors) {
             std::string::npos);
 }
 
+// A setting that is not understood must not mean a connection in the clear.
+TEST(RedisSettings, TlsIsTrueOrFalse) {
+  for (const char* text : {"1", "yes", "True", ""}) {
+    const std::string json =
+        std::string(R"({"host":"h","port":"1","tls_enabled":")") + text + "\"}";
+    EXPECT_NE(ErrorOf(json.c_str()).find("'tls_enabled' expects true or false"), std::string::npos)
+        << json;
+  }
+  const auto off = ReadSettings(R"({"host":"h","port":"1","tls_enabled":"false"})");
+  EXPECT_FALSE(std::get<RedisSettings>(off).tls.is_enabled);
+}
+
 TEST(RedisSettings, CredentialsComeFromTheEnvironmentUnlessGiven) {
   ::setenv("TRITONCACHE_REDIS_USERNAME", "env-user", 1);
   ::setenv("TRITONCACHE_REDIS_PASSWORD", "env-password", 1);
