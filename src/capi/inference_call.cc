@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
 #include "base/log.h"
@@ -182,6 +184,10 @@ base::Result<std::optional<core::OutputPlacement>> InferenceCall::PlaceOutput(
     status = CallPlugin(allocator->describe_buffer, allocator, name, &attributes,
                         callbacks_.allocator_userp, owner);
     placement.cuda_ipc_handle = attributes.cuda_ipc_handle;
+  }
+  if (status.ok() && buffer == nullptr && byte_size > 0) {
+    status = base::InternalError(fmt::format(
+        "the response allocator gave no buffer for the {} bytes of output '{}'", byte_size, name));
   }
   if (!status.ok()) {
     ReleasePlacement(placement, byte_size);

@@ -14,7 +14,7 @@ struct Notebook {
     auto& notebook = *static_cast<Notebook*>(userp);
     notebook.lines.push_back("allocate " + std::string(name) + " " + std::to_string(size));
     if (notebook.refuses) return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "no room");
-    *buffer = notebook.memory.data();
+    *buffer = notebook.gives_nothing ? nullptr : notebook.memory.data();
     *buffer_userp = userp;
     *type = TRITONSERVER_MEMORY_CPU;
     *type_id = 0;
@@ -42,6 +42,7 @@ struct Notebook {
   }
 
   bool refuses = false;
+  bool gives_nothing = false;  // says that all is well, without a buffer
   std::vector<std::string> lines;
   std::vector<char> memory = std::vector<char>(64);
 };
@@ -88,6 +89,16 @@ TEST(Allocator, ItsErrorIsTheResponses) {
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].error, "Unavailable: no room");
   EXPECT_EQ(notebook.lines.at(1), "allocate OUTPUT0 8");
+}
+
+TEST(Allocator, ThatGivesNoBufferIsSaidInTheResponse) {
+  Notebook notebook;
+  notebook.gives_nothing = true;
+  const std::vector<Reply> replies = Ask(notebook);
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].error,
+            "Internal: the response allocator gave no buffer for the 8 bytes of output 'OUTPUT0'");
+  EXPECT_EQ(std::ranges::count(notebook.lines, "release 8"), 0);
 }
 
 }  // namespace
