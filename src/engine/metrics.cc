@@ -507,7 +507,6 @@ std::string Metrics::Page(const MetricsSources& sources) {
   page.Add("", static_cast<double>(gpus_.UsedPinnedBytes()));
   if (cpu_ != nullptr) cpu_->AddTo(page);
   if (gpu_ != nullptr) gpu_->AddTo(page);
-  observe::AddCustomMetrics(page);
   page.StartFamily("nereid_batches_closed_total",
                    "Number of executed batches, by why they did not wait to grow", Kind::kCounter);
   for (const Row& row : rows) {
@@ -533,6 +532,7 @@ std::string Metrics::Page(const MetricsSources& sources) {
   if (sources.on_demand) AddOnDemand(page, *sources.on_demand);
   observe::AddProcessMetrics(page);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);
+  observe::AddCustomMetrics(page);  // the last ones, because the server's own names come first
   return page.Take();
 }
 

@@ -3,7 +3,10 @@
 #include "observe/custom_metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+
+#include "base/log.h"
 
 namespace nereid::observe {
 namespace {
@@ -53,7 +56,7 @@ base::Result<double> CustomSeries::Value() const {
 
 base::Status CustomSeries::Increment(double by) {
   if (kind_ == MetricKind::kHistogram) return Unsupported(kind_, "Increment");
-  if (kind_ == MetricKind::kCounter && by < 0) {
+  if (kind_ == MetricKind::kCounter && !(by >= 0)) {
     return base::InvalidArgumentError(
         "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative "
         "values.");
@@ -112,6 +115,9 @@ base::Result<std::shared_ptr<CustomSeries>> CustomFamily::Add(const Labels& labe
       return base::InvalidArgumentError("Invalid label name");
     }
   }
+  if (!std::ranges::all_of(bounds, [](double bound) { return std::isfinite(bound); })) {
+    return base::InvalidArgumentError("Bucket Boundaries must be finite numbers");
+  }
   if (std::ranges::adjacent_find(bounds, std::greater_equal<>()) != bounds.end()) {
     return base::InvalidArgumentError("Bucket Boundaries must be strictly sorted");
   }
@@ -123,6 +129,14 @@ base::Result<std::shared_ptr<CustomSeries>> CustomFamily::Add(const Labels& labe
     known = series;
   }
   return series;
+}
+
+void CustomFamily::TellNameIsTaken() {
+  if (is_told_.exchange(true)) return;
+  NEREID_LOG(kWarning,
+             "the metrics of a backend's or client's family '{}' are left out: the server has one "
+             "of that name",
+             name_);
 }
 
 void CustomFamily::AddTo(MetricsPage& page) {
@@ -154,7 +168,14 @@ void AddCustomMetrics(MetricsPage& page) {
       }
     }
   }
-  for (const auto& family : families) family->AddTo(page);
+  for (const auto& family : families) {
+    // A second family of a name would make the whole page unreadable.
+    if (page.HasFamily(family->name())) {
+      family->TellNameIsTaken();
+    } else {
+      family->AddTo(page);
+    }
+  }
 }
 
 std::string CustomFamilyText(const std::string& name) {

@@ -62,21 +62,26 @@ class CustomFamily {
 
   MetricKind kind() const { return kind_; }
   // Returns the series with these labels. InvalidArgument for malformed labels and for bounds that
-  // do not ascend.
+  // are not finite or do not ascend.
   base::Result<std::shared_ptr<CustomSeries>> Add(const Labels& labels, std::vector<double> bounds);
 
+  const std::string& name() const { return name_; }
   void AddTo(MetricsPage& page);
+  // Logs, once, that the server has a family of this name, so this one is not printed.
+  void TellNameIsTaken();
 
  private:
   const MetricKind kind_;
   const std::string name_;
   const std::string help_;
   base::Mutex mutex_;
+  std::atomic<bool> is_told_ = false;
   // The keys are the labels as printed.
   std::map<std::string, std::weak_ptr<CustomSeries>> series_ NEREID_GUARDED_BY(mutex_);
 };
 
-// Prints every family of the process, because the calls of the C API do not name a server.
+// Prints every family of the process, because the calls of the C API do not name a server. A family
+// whose name is on the page already is left out.
 void AddCustomMetrics(MetricsPage& page);
 
 // Returns what AddCustomMetrics prints of the family of that name; empty if there is none. Costs

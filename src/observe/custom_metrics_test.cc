@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace nereid::observe {
 namespace {
 
@@ -79,6 +81,21 @@ TEST(CustomMetrics, NamesAndBoundsAreChecked) {
   EXPECT_FALSE(family->Add({{"le", "1"}}, {1}).ok());
   EXPECT_FALSE(family->Add({{"a\"b", "1"}}, {1}).ok());
   EXPECT_FALSE(family->Add({}, {2, 1}).ok());
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(family->Add({}, {1, kNan}).ok());
+  EXPECT_FALSE(family->Add({}, {1, std::numeric_limits<double>::infinity()}).ok());
+  const auto counter = *(*CustomFamily::Create(MetricKind::kCounter, "counted", ""))->Add({}, {});
+  EXPECT_FALSE(counter->Increment(kNan).ok());
+}
+
+TEST(CustomMetrics, AFamilyWithANameOfTheServersIsLeftOut) {
+  const auto family = *CustomFamily::Create(MetricKind::kGauge, "nv_taken", "Help");
+  const auto gauge = *family->Add({}, {});
+  MetricsPage page;
+  page.StartFamily("nv_taken", "The server's", MetricsPage::Kind::kCounter);
+  page.Add("", 3);
+  AddCustomMetrics(page);
+  EXPECT_EQ(page.text(), "# HELP nv_taken The server's\n# TYPE nv_taken counter\nnv_taken 3\n");
 }
 
 }  // namespace

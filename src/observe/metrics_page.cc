@@ -68,6 +68,7 @@ std::string RenderLabels(Labels labels) {
 }
 
 void MetricsPage::StartFamily(std::string_view name, std::string_view help, Kind kind) {
+  names_.emplace(name);
   name_ = name;
   header_ = "# HELP ";
   header_ += name;

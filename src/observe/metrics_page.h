@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +47,8 @@ class MetricsPage {
 
   // Starts a family; the values that follow belong to it. A family without values is not printed.
   void StartFamily(std::string_view name, std::string_view help, Kind kind);
+  // Whether a family of this name was started.
+  bool HasFamily(std::string_view name) const { return names_.contains(name); }
 
   // `labels` is the result of RenderLabels, or empty.
   void Add(std::string_view labels, double value);
@@ -60,6 +64,7 @@ class MetricsPage {
   void AddLine(std::string_view suffix, std::string_view labels, std::string_view extra,
                double value);
 
+  std::set<std::string, std::less<>> names_;
   std::string name_;
   std::string header_;  // kept until the family's first value
   std::string text_;
