@@ -116,6 +116,8 @@ constexpr auto kKinds = std::to_array<Kind>({
      "Write metric_identifier { family } and histogram_options { buckets }."},
     {"metric-family", kWarning, "The family of metrics has no buckets that can be configured.",
      "nv_inference_first_response_histogram_ms is the only one."},
+    {"metric-tag", kError, "The key of a metric tag cannot be the name of a label.",
+     "Write letters without accents, digits and underscores."},
     {"agent-not-installed", kError, "The server has no repository agent of this name.",
      "Correct the name, or install the agent."},
     // Tensors.

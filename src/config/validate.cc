@@ -136,7 +136,7 @@ void CheckMetricTags(const ModelConfig& config, ErrorList& errors) {
         {kInvalid,
          fmt::format("metric tag '{}' of {} cannot be the name of a label", key, config.name),
          fmt::format("metric_tags['{}']", key), Quoted(key),
-         "letters without accents, digits and underscores"});
+         "letters without accents, digits and underscores", "metric-tag"});
   }
 }
 
