@@ -127,7 +127,7 @@ std::vector<KindCase> BackendCases() {
        PlainModel("model_repository_agents { agents { name: \"checksun\" } }\n")},
       {"metric-control", "m/config.pbtxt:5:32", "metric_identifier",
        PlainModel("model_metrics { metric_control { } }\n")},
-      {"metric-tag", "m/config.pbtxt:5:15", "underscores",
+      {"metric-tag", "m/config.pbtxt:5:20", "underscores",
        PlainModel("metric_tags { key: \"a-b\" value: \"c\" }\n")},
       {"metric-family", "m/config.pbtxt:5:62", "only one",
        PlainModel("model_metrics { metric_control { metric_identifier { family: \"x\" } "

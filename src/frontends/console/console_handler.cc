@@ -110,11 +110,14 @@ void ConsoleHandler::Handle(HttpExchangePtr exchange) {
     return http::RespondError(std::move(exchange),
                               base::UnavailableError(std::string(common::kCrowdedText)));
   }
+  const bool is_head = exchange->head().method() == http1::HttpMethod::kHead;
   exchange->TreatHeadAsGet();
   const bool is_data = path->starts_with(kData);
   // HandleData looks at the sender before it looks at the method, so that a wrong method tells
   // nobody anything.
-  if (is_data) return HandleData(std::move(exchange), std::string_view(*path).substr(kData.size()));
+  if (is_data) {
+    return HandleData(std::move(exchange), std::string_view(*path).substr(kData.size()), is_head);
+  }
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return Refuse(std::move(exchange), 405, "Method Not Allowed", "Allow: GET, HEAD\r\n");
   }
@@ -180,7 +183,7 @@ bool ConsoleHandler::Admit(HttpExchangePtr& exchange, const DataRoute& route) co
 }
 
 // `path` is what follows /ui/api/.
-void ConsoleHandler::HandleData(HttpExchangePtr exchange, std::string_view path) {
+void ConsoleHandler::HandleData(HttpExchangePtr exchange, std::string_view path, bool is_head) {
   const DataRoute route = MatchData(path);
   if (route.kind == DataKind::kNone) return Refuse(std::move(exchange), 404, "Not Found");
   if (!Admit(exchange, route)) return;
@@ -193,6 +196,7 @@ void ConsoleHandler::HandleData(HttpExchangePtr exchange, std::string_view path)
     case DataKind::kHistory:
       return SendHistory(std::move(exchange));
     case DataKind::kLive:
+      if (is_head) return LiveStreams::RespondToHead(std::move(exchange));
       return StartLive(std::move(exchange));
     case DataKind::kModels:
     case DataKind::kModel:

@@ -51,7 +51,7 @@ class ConsoleHandler final : public http::JsonHandler {
 
  private:
   bool Admit(http1::HttpExchangePtr& exchange, const DataRoute& route) const;
-  void HandleData(http1::HttpExchangePtr exchange, std::string_view path);
+  void HandleData(http1::HttpExchangePtr exchange, std::string_view path, bool is_head);
   void SendAsset(http1::HttpExchangePtr exchange, std::string_view path) const;
   void SendHistory(http1::HttpExchangePtr exchange);
   void SendModelLoad(http1::HttpExchangePtr exchange, std::string_view model);

@@ -289,6 +289,19 @@ TEST_F(ConsoleTest, StreamsEachSampleUntilTheServerEnds) {
   EXPECT_EQ(late.Ask("GET", "/ui/api/live").status, 503);
 }
 
+// Proxies ask for the head first, and keep the connection.
+TEST_F(ConsoleTest, AHeadRequestForTheStreamEndsAndTakesNoPlace) {
+  for (size_t i = 0; i < LiveStreams::kMaxStreams; ++i) {
+    client_->Send("HEAD /ui/api/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string head = client_->ReadHead();
+    EXPECT_EQ(head.substr(9, 3), "200");
+    EXPECT_NE(head.find("Content-Type: text/event-stream"), std::string::npos) << head;
+  }
+  client_->Send("GET /ui/api/live HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client_->ReadHead().substr(9, 3), "200");
+  EXPECT_EQ(client_->ReadChunk(), ": open\n\n");
+}
+
 TEST_F(ConsoleTest, RefusesMoreBrowsersThanItMayHave) {
   std::vector<std::unique_ptr<Client>> clients;
   for (size_t i = 0; i < LiveStreams::kMaxStreams; ++i) {

@@ -68,8 +68,9 @@ void AppendColumn(std::string& json, std::string_view name, const std::vector<Lo
 
 void AppendSize(std::string& json, const MachineSize& size) {
   fmt::format_to(std::back_inserter(json),
-                 "\"machine\":{{\"cpus\":{},\"memory_bytes\":{},\"gpus\":[", size.cpus,
-                 size.memory_bytes);
+                 "\"machine\":{{\"cpus\":{},\"host_cpus\":{},\"memory_bytes\":{},"
+                 "\"host_memory_bytes\":{},\"gpus\":[",
+                 size.cpus, size.host_cpus, size.memory_bytes, size.host_memory_bytes);
   for (size_t i = 0; i < size.gpus.size(); ++i) {
     if (i > 0) json += ',';
     json += "{\"name\":";

@@ -13,8 +13,10 @@ namespace nereid::console {
 
 // What does not change from sample to sample.
 struct MachineSize {
-  unsigned cpus = 0;
-  uint64_t memory_bytes = 0;
+  unsigned cpus = 0;          // that the server may use
+  unsigned host_cpus = 0;     // of the machine, of which the samples have the busy part
+  uint64_t memory_bytes = 0;  // that the server may use
+  uint64_t host_memory_bytes = 0;
   // Name and memory of each GPU of which there are samples.
   struct Gpu {
     std::string name;

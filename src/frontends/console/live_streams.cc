@@ -10,6 +10,21 @@ namespace nereid::console {
 
 using http1::HttpExchange;
 
+namespace {
+
+constexpr http1::HttpReply kHead = {.status = 200,
+                                    .content_type = "text/event-stream; charset=utf-8",
+                                    .headers =
+                                        "Cache-Control: no-store\r\n"
+                                        "X-Accel-Buffering: no\r\n"
+                                        "X-Content-Type-Options: nosniff\r\n"};
+
+}  // namespace
+
+void LiveStreams::RespondToHead(http1::HttpExchangePtr exchange) {
+  HttpExchange::Respond(std::move(exchange), kHead);
+}
+
 bool LiveStreams::Add(http1::HttpExchangePtr& exchange, const access::Gate* gate) {
   const uint64_t generation = gate == nullptr ? 0 : gate->generation();
   {
@@ -19,12 +34,7 @@ bool LiveStreams::Add(http1::HttpExchangePtr& exchange, const access::Gate* gate
     ++starting_;
   }
   // A comment, which tells the browser that the stream is open.
-  exchange->StartStream({.status = 200,
-                         .content_type = "text/event-stream; charset=utf-8",
-                         .headers = "Cache-Control: no-store\r\n"
-                                    "X-Accel-Buffering: no\r\n"
-                                    "X-Content-Type-Options: nosniff\r\n"},
-                        ": open\n\n");
+  exchange->StartStream(kHead, ": open\n\n");
   bool is_late = false;
   {
     base::MutexLock lock(mutex_);

@@ -23,6 +23,8 @@ class LiveStreams {
   // Starts the reply and takes the exchange; returns false and leaves it if there are too many
   // streams or End was called.
   bool Add(http1::HttpExchangePtr& exchange, const access::Gate* gate);
+  // Replies to a HEAD request, which has no events to wait for.
+  static void RespondToHead(http1::HttpExchangePtr exchange);
   // Sends an event to all. A stream ends if its client is gone, does not read, or is no longer
   // admitted by what it showed when it began; a browser that still is will come again.
   void Send(std::string_view json);

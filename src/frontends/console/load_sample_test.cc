@@ -110,15 +110,21 @@ LoadSample SampleAt(int64_t time_s) {
 
 TEST(History, KeepsTheLastSamplesInOrder) {
   History history(3);
-  history.SetSize({.cpus = 4, .memory_bytes = 1024, .gpus = {{"GPU-\"1", 99}}});
+  history.SetSize({.cpus = 4,
+                   .host_cpus = 8,
+                   .memory_bytes = 1024,
+                   .host_memory_bytes = 4096,
+                   .gpus = {{"GPU-\"1", 99}}});
   for (int64_t time = 1; time <= 5; ++time) history.Add(SampleAt(time));
   const std::string json = history.Json();
   EXPECT_NE(json.find("\"time_s\":[3,4,5]"), std::string::npos) << json;
   EXPECT_NE(json.find("\"requests\":[3,4,5]"), std::string::npos) << json;
   EXPECT_NE(json.find("\"p50_ms\":[null,null,null]"), std::string::npos) << json;
-  EXPECT_NE(json.find("\"machine\":{\"cpus\":4,\"memory_bytes\":1024,"
-                      "\"gpus\":[{\"name\":\"GPU-\\\"1\",\"memory_bytes\":99}]}"),
-            std::string::npos)
+  EXPECT_NE(
+      json.find(
+          "\"machine\":{\"cpus\":4,\"host_cpus\":8,\"memory_bytes\":1024,"
+          "\"host_memory_bytes\":4096,\"gpus\":[{\"name\":\"GPU-\\\"1\",\"memory_bytes\":99}]}"),
+      std::string::npos)
       << json;
   EXPECT_NE(json.find("\"gpus\":[{\"use\":[0,0,0],\"mib\":[0,0,0]}]}"), std::string::npos) << json;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console/recorder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -71,7 +73,9 @@ void Recorder::NoteSize(const MachineReading& machine) {
   knows_size_ = true;
   MachineSize size;
   size.cpus = base::AvailableCpus();
-  size.memory_bytes = machine.memory ? machine.memory->total : 0;
+  size.host_cpus = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  size.host_memory_bytes = machine.memory ? machine.memory->total : 0;
+  size.memory_bytes = std::min(size.host_memory_bytes, base::ReadSystemLimits().memory_bytes);
   for (const observe::GpuReading& gpu : machine.gpus) {
     if (size.gpus.size() == kMaxGpus) break;
     size.gpus.push_back({gpu.uuid, static_cast<uint64_t>(gpu.total_bytes.value_or(0))});
