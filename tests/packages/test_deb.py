@@ -91,6 +91,16 @@ def test_the_program_has_a_manual_page(packages, tmp_path):
         assert "--model-repository <string>" in shown.stdout
 
 
+def test_the_service_keeps_copies_of_models_in_its_cache():
+    unit = (servers.ROOT / "packaging/nereid.service").read_text()
+    environment = dict(one.split("=") for line in re.findall(r"(?m)^Environment=(.*)$", unit) for one in line.split())
+    sources = "".join(path.read_text() for path in (servers.ROOT / "src").glob("*/*_store.cc"))
+    stores = set(re.findall(r"TRITON_\w+_MOUNT_DIRECTORY", sources))
+    assert len(stores) == 3
+    assert {name: environment.get(name) for name in stores} == dict.fromkeys(stores, "%C/nereid")
+    assert re.search(r"(?m)^CacheDirectory=nereid$", unit)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
 def test_the_service_is_confined(tmp_path):
     unit = servers.ROOT / "packaging/nereid.service"
