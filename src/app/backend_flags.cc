@@ -202,7 +202,8 @@ constexpr Flag kBackends[] = {
      "<device>:<bytes> of a GPU's memory that are reserved for backends and for copies of clients' "
      "tensors when an instance runs there; 0: none (67108864).",
      SetGpuPool},
-    {"cuda-virtual-address-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
+    {"cuda-virtual-address-size", "<integer>:<integer>",
+     "Accepted for compatibility; no memory on GPUs grows.", Ignore},
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", IgnoreInteger},
     {"model-load-gpu-limit", "<device>:<fraction>",
      "No instance is made on a GPU of whose memory more than this share is in use.", SetGpuLimit},

@@ -237,7 +237,8 @@ void AddTargets(Command& command, Targets& targets) {
               "Asks no server, but writes into this repository, a folder or a place in an object "
               "store, what all servers of it are to do. They notice within a second (those of an "
               "object store only if they were started with --generation-poll-ms), and servers "
-              "that start later do the same.")
+              "that start later do the same. Servers in the control mode none, the default, do "
+              "not.")
       .Excludes("--url")
       .Names(Hint::kFolder);
   AddServerOptions(command, targets.server);

@@ -164,7 +164,8 @@ void AddTrace(Command& command) {
   auto& settings = command.Keep<SettingsOfServer>();
   command.Describe(
       "Settings that are given are changed; then all are shown. A model has the settings of the "
-      "server until it gets its own.");
+      "server until it gets its own. Traces need a server that was started with a file or a "
+      "collector for them (--trace-config).");
   command.Positional("SETTING=VALUE", settings.changes,
                      "What to change; the levels are a list with commas, and an empty value goes "
                      "back to what the server was started with.");

@@ -113,9 +113,7 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
   } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
     output.data = output.buffer.data();
   }
-  if (output.is_placed && output.data == nullptr) {
-    byte_size = 0;  // the client does not want the output's data
-  } else if (output.data == nullptr && byte_size > 0) {
+  if (output.data == nullptr && byte_size > 0) {
     return base::UnavailableError("unable to allocate " + std::to_string(byte_size) +
                                   " bytes for output '" + std::string(output.name) + "'");
   }
@@ -144,7 +142,6 @@ base::Status Response::Stage(ResponseOutput& output, size_t byte_size) {
 
 base::Status Response::CopyTo(ResponseOutput& output, const std::byte* data,
                               const memory::Placement& where) const {
-  if (output.data == nullptr) output.byte_size = 0;
   if (output.byte_size == 0) return base::OkStatus();
   const bool is_gpu =
       output.where.type == memory::MemoryType::kGpu || where.type == memory::MemoryType::kGpu;

@@ -23,8 +23,8 @@ struct ResponseDeleter {
 };
 using ResponsePtr = std::unique_ptr<Response, ResponseDeleter>;
 
-// A buffer that the client provided for an output (shared memory, the C API's allocator). Null data
-// means that the client does not want the output's data, whatever the size.
+// A buffer that the client provided for an output (shared memory, the C API's allocator). Its data
+// is null only where the output has no bytes.
 struct OutputPlacement {
   std::byte* data;
   memory::Placement where;

@@ -40,6 +40,9 @@ void LogRefusal(std::string_view name, std::string_view reason) {
   }
 }
 
+// The root of a file system of its own has this folder, for what its repair finds.
+constexpr std::string_view kLostAndFound = "lost+found";
+
 // Joins the messages of failures under the code of the first one.
 class Failures {
  public:
@@ -119,7 +122,7 @@ Listing Scanner::List() const {
       continue;
     }
     for (const Entry& entry : *entries) {
-      if (!entry.is_folder) continue;
+      if (!entry.is_folder || entry.name == kLostAndFound) continue;
       ModelPlace place = PlaceIn(repository, entry.name);
       if (std::string name = layout->NameOf(place.folder); !name.empty()) {
         place.id.name = std::move(name);

@@ -84,6 +84,7 @@ TEST_F(Repositories, AreScannedTogether) {
   Model("a/one");
   Model("b/two");
   Write("a/README.md", "not a model");
+  fs::create_directories(root_ / "b/lost+found");  // of a volume's file system
   const ScanResult result = Scan();
   ASSERT_EQ(result.models.size(), 2u);
   const ModelSource& one = result.models.at("one");

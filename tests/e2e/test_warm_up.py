@@ -224,7 +224,7 @@ def test_w9_a_sample_starts_a_sequence_of_its_own(start_server, tmp_path, given,
     client = httpclient.InferenceServerClient(server.http)
     tensor = httpclient.InferInput("INPUT", [1, 1], "INT32")
     tensor.set_data_from_numpy(np.array([[5]], np.int32))
-    result = client.infer("warm", [tensor], sequence_id=1, sequence_start=True)
+    result = client.infer("warm", [tensor], sequence_id=1, sequence_start=True, sequence_end=True)
     assert result.as_numpy("STATE_OUT").tolist() == [[5]]
 
 
