@@ -19,31 +19,54 @@ export const readKey = () => sessionStorage.getItem(KEY) ?? '';
 export function writeKey(key: string) {
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
-  for (const listener of keyListeners) listener(false);
+  refusedKey = '';
+  tell({ isWanted: false });
 }
 
-type KeyListener = (isWanted: boolean) => void;
+/** What happens to the key: the server asks for one, also because of what the user did, or there is another one. */
+export type KeyEvent = { isWanted: false } | { isWanted: true; byUser: boolean };
+type KeyListener = (event: KeyEvent) => void;
 const keyListeners = new Set<KeyListener>();
-/** Calls `listener` with true when the server asks for a key, and with false when there is another one. */
 export function onKey(listener: KeyListener) {
   keyListeners.add(listener);
   return () => void keyListeners.delete(listener);
 }
+function tell(event: KeyEvent) {
+  for (const listener of keyListeners) listener(event);
+}
+
+/** The key that the server has refused, until there is another one; empty: none. */
+let refusedKey = '';
 
 /** The server's own words for what went wrong, of a body that may be anything. */
 export function textOfError(body: string, status: number): string {
+  // A stream whose first response is an error has it as the data of an event.
+  const json = /^data:(.*)/.exec(body)?.[1] ?? body;
   try {
-    const text = (JSON.parse(body) as { error?: unknown }).error;
+    const text = (JSON.parse(json) as { error?: unknown }).error;
     if (typeof text === 'string' && text) return text;
   } catch {
     // Not JSON.
   }
-  return body.trim().slice(0, 500) || `the server answered with status ${status}`;
+  return json.trim().slice(0, 500) || `the server answered with status ${status}`;
 }
 
-export async function send(path: string, options: RequestInit = {}): Promise<Response> {
+export interface Options extends RequestInit {
+  /** Whether the user has asked for it just now; otherwise the page does by itself. */
+  byUser?: boolean;
+}
+
+/** For requests that the user has asked for. */
+export const BY_USER: Options = { byUser: true };
+
+export async function send(path: string, { byUser = false, ...options }: Options = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   const key = readKey();
+  // The server counts wrong keys, and after some it answers nobody at this address any more.
+  if (key && key === refusedKey && !byUser) {
+    tell({ isWanted: true, byUser });
+    throw new Refusal(401, 'the server has refused this key');
+  }
   if (key) headers.set('Authorization', `Bearer ${key}`);
   let reply: Response;
   try {
@@ -52,25 +75,34 @@ export async function send(path: string, options: RequestInit = {}): Promise<Res
     if (options.signal?.aborted) throw error;
     throw new Refusal(0, 'the server does not answer');
   }
-  if (reply.status === 401) for (const listener of keyListeners) listener(true);
+  // An answer to a key that is not used any more says nothing of the one that is.
+  if (reply.status === 401 && key === readKey()) {
+    refusedKey = key;
+    tell({ isWanted: true, byUser });
+  }
+  // What the user has tried with it shows that the server accepts it now, and the page may go on.
+  if (reply.ok && key && key === refusedKey) {
+    refusedKey = '';
+    tell({ isWanted: false });
+  }
   return reply;
 }
 
-/** Asks and returns JSON; throws a Refusal for every status but 200. */
-export async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
+/** Asks and returns the text of the answer; throws a Refusal for every status but 200. */
+export async function askText(path: string, options: Options = {}): Promise<string> {
   const reply = await send(path, options);
   const body = await reply.text();
   if (!reply.ok) throw new Refusal(reply.status, textOfError(body, reply.status));
-  return (body ? JSON.parse(body) : {}) as T;
+  return body;
 }
 
-export function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-  return ask<T>(path, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-    signal: signal ?? null,
-  });
+/** Asks and returns JSON; throws as askText does. */
+export async function ask<T>(path: string, options: Options = {}): Promise<T> {
+  return JSON.parse((await askText(path, options)) || '{}') as T;
+}
+
+export function post<T>(path: string, body: unknown, options: Options = {}): Promise<T> {
+  return ask<T>(path, { ...options, method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
 }
 
 export function textOf(error: unknown): string {
@@ -162,13 +194,19 @@ export interface ModelLoads {
   models: ModelLoad[];
 }
 
-/** Health is asked for in words, whatever the status. */
-export async function health(kind: 'live' | 'ready'): Promise<Health> {
-  const reply = await send(`/v2/health/${kind}?verbose`);
-  const text = await reply.text();
+/** Health from the body of an answer, whose status also tells it; throws a Refusal if the body is about something else. */
+export function readHealth(kind: 'live' | 'ready', status: number, text: string): Health {
   try {
-    return JSON.parse(text) as Health;
+    const value = JSON.parse(text) as Health | null;
+    if (typeof value?.[kind] === 'boolean') return value;
   } catch {
-    throw new Refusal(reply.status, textOfError(text, reply.status));
+    // Not JSON.
   }
+  throw new Refusal(status, textOfError(text, status));
+}
+
+/** Health is asked for in words. */
+export async function health(kind: 'live' | 'ready', signal: AbortSignal): Promise<Health> {
+  const reply = await send(`/v2/health/${kind}?verbose`, { signal });
+  return readHealth(kind, reply.status, await reply.text());
 }

@@ -20,7 +20,9 @@ interface Props {
   lines: Line[];
   show: (value: number | null | undefined) => string;
   /** The top of the axis, if it is known. */
-  top?: number;
+  top?: number | undefined;
+  /** What has to be known for the chart to be understood, beside its title. */
+  note?: string;
   /** What the axis reaches at least, so that a chart without anything is not one of tiny numbers. */
   least?: number;
   /** The distances that lines of the axis may have, if not round ones. */
@@ -120,6 +122,7 @@ export function Chart(props: Props) {
           </li>
         ))}
       </ul>
+      {props.note && <p class="muted note">{props.note}</p>}
       {showsTable ? (
         <Table label={`${title}, means over equal spans of time`} head={['until', ...lines.map((line) => line.label)]} isPlain>
           {toRows(

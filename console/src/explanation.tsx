@@ -2,7 +2,7 @@
 // Where each value of a model's configuration comes from.
 import { useState } from 'preact/hooks';
 import { ask } from './api.ts';
-import { Notice, Pending, Table, useLoaded } from './ui.tsx';
+import { Notice, Pending, Table, useChange, useLoaded } from './ui.tsx';
 
 interface Value {
   field: string;
@@ -19,8 +19,10 @@ interface Explained {
   values: Value[];
 }
 
-export function Explanation({ name }: { name: string }) {
+/** What is loaded may be another one with each `turn`. */
+export function Explanation({ name, turn }: { name: string; turn: string }) {
   const loaded = useLoaded((signal) => ask<Explained>(`/ui/api/models/${encodeURIComponent(name)}/explanation`, { signal }), [name]);
+  useChange(turn, loaded.reload);
   const [source, setSource] = useState('');
   const value = loaded.value;
   const sources = [...new Set((value?.values ?? []).map((one) => one.from))];

@@ -43,6 +43,15 @@ export function clock(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 }
 
+/** The time of something that is listed by time, with the day where that is not today's. */
+export function clockOfDay(ms: number, now = Date.now()): string {
+  const [then, today] = [new Date(ms), new Date(now)];
+  const time = clock(ms / 1000);
+  if (then.toDateString() === today.toDateString()) return time;
+  const two = (number: number) => String(number).padStart(2, '0');
+  return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${time}`;
+}
+
 export function moment(ms: number): string {
   return ms ? new Date(ms).toLocaleString() : 'never';
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textOfError } from './api.ts';
 import { EventReader } from './events.ts';
-import { milliseconds, number, wholePercent } from './format.ts';
 import { layOut } from './graph.ts';
-import { COLUMNS, emptyHistory, quantile, startOf, toRows, withSample } from './load.ts';
+import { COLUMNS, emptyHistory, inOrder, quantile, startOf, toRows, withSample } from './load.ts';
 import type { Sample } from './load.ts';
 
 const sample = (time_s: number, requests: number): Sample =>
@@ -21,6 +19,29 @@ test('samples are added once, in order, and an hour of them is kept', () => {
   assert.equal(history.time_s[startOf(history, 300)], 3401);
   assert.equal(startOf(history, 10_000), 0);
   assert.equal(startOf(emptyHistory(), 300), 0);
+});
+
+test('after the clock of the server was set back, the history begins anew', () => {
+  const gpus = [{ use: 0.5, mib: 10 }];
+  let history = { ...emptyHistory(), machine: { ...emptyHistory().machine, cpus: 4 }, gpus: [{ use: [], mib: [] }] };
+  for (let i = 100; i <= 110; ++i) history = withSample(history, { ...sample(i, i), gpus });
+  // The same second again, or one that is a little late, is none that changes anything.
+  assert.equal(withSample(history, { ...sample(105, 1), gpus }), history);
+  history = withSample(history, { ...sample(50, 7), gpus });
+  assert.deepEqual([history.time_s, history.requests, history.p50_ms, history.gpus], [[50], [7], [null], [{ use: [0.5], mib: [10] }]]);
+  assert.equal(history.machine.cpus, 4);
+  assert.deepEqual(withSample(history, { ...sample(51, 8), gpus }).time_s, [50, 51]);
+});
+
+test('a history in which the clock of the server was set back begins after that', () => {
+  const times = [100, 101, 102, 50, 51, 49, 51, 52];
+  const column = times.map((_, i) => i);
+  const columns = Object.fromEntries(COLUMNS.map((name) => [name, column]));
+  const history = { ...emptyHistory(), ...columns, time_s: times, gpus: [{ use: column, mib: column }] };
+  const { time_s, requests, gpus } = inOrder(history);
+  assert.deepEqual([time_s, requests, gpus], [[50, 51, 52], [3, 4, 7], [{ use: [3, 4, 7], mib: [3, 4, 7] }]]);
+  const fine = { ...emptyHistory(), time_s: [1, 2, 3] };
+  assert.equal(inOrder(fine), fine);
 });
 
 test('a table has means of what is known', () => {
@@ -46,21 +67,6 @@ test('events are whole whatever pieces they come in', () => {
     for (let at = 0; at < text.length; at += size) events.push(...reader.push(text.slice(at, at + size)));
     assert.deepEqual(events, ['{"a":1}', 'two'], `pieces of ${size}`);
   }
-});
-
-test('the text of an error is the server’s own', () => {
-  assert.equal(textOfError('{"error":"no such model"}', 400), 'no such model');
-  assert.equal(textOfError('plain', 500), 'plain');
-  assert.equal(textOfError('', 502), 'the server answered with status 502');
-});
-
-test('numbers are short', () => {
-  assert.equal(number(1234567.8), '1,234,568');
-  assert.equal(number(0.012345), '0.0123');
-  assert.equal(number(null), '–');
-  assert.equal(milliseconds(0.05), '50 µs');
-  assert.equal(milliseconds(2500), '2.5 s');
-  assert.deepEqual([0, 0.002, 0.0101, 0.996, 1.26, null].map(wholePercent), ['0 %', '< 1 %', '1 %', '100 %', '126 %', '–']);
 });
 
 test('steps of an ensemble stand behind those that they wait for', () => {

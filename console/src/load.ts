@@ -20,8 +20,13 @@ export interface GpuColumns {
   mib: Value[];
 }
 export interface Machine {
+  /** That the server may use. */
   cpus: number;
+  /** Of the machine, of which `machine_cpu` is the busy part. */
+  host_cpus: number;
+  /** That the server may use. */
   memory_bytes: number;
+  host_memory_bytes: number;
   gpus: { name: string; memory_bytes: number }[];
 }
 /** What /ui/api/history answers. */
@@ -30,16 +35,25 @@ export type History = Record<Column, Value[]> & { machine: Machine; time_s: numb
 export type Sample = Record<Column, Value> & { time_s: number; gpus: { use: Value; mib: Value }[] };
 
 const MOST = 3600;
+/** Samples that are older than the last one by more than this are not late: somebody has set the clock of the server back. */
+const MOST_LATE_S = 5;
 
 export function emptyHistory(): History {
   const columns = Object.fromEntries(COLUMNS.map((name) => [name, [] as Value[]])) as Record<Column, Value[]>;
-  return { ...columns, machine: { cpus: 0, memory_bytes: 0, gpus: [] }, time_s: [], gpus: [] };
+  return { ...columns, machine: { cpus: 0, host_cpus: 0, memory_bytes: 0, host_memory_bytes: 0, gpus: [] }, time_s: [], gpus: [] };
+}
+
+/** The history of the same machine, without a sample. */
+function begunAnew({ machine, gpus }: History): History {
+  return { ...emptyHistory(), machine, gpus: gpus.map(() => ({ use: [], mib: [] })) };
 }
 
 /** The history with one more sample; the same object if it has that second already. */
-export function withSample(history: History, sample: Sample): History {
-  const last = history.time_s.at(-1);
-  if (last !== undefined && sample.time_s <= last) return history;
+export function withSample(old: History, sample: Sample): History {
+  const last = old.time_s.at(-1) ?? -Infinity;
+  const isSetBack = sample.time_s < last - MOST_LATE_S;
+  if (sample.time_s <= last && !isSetBack) return old;
+  const history = isSetBack ? begunAnew(old) : old;
   const add = <T>(values: T[], value: T) => [...values.slice(-(MOST - 1)), value];
   const next = { ...history, time_s: add(history.time_s, sample.time_s) };
   for (const name of COLUMNS) next[name] = add(history[name], sample[name]);
@@ -47,6 +61,25 @@ export function withSample(history: History, sample: Sample): History {
     use: add(gpu.use, sample.gpus[i]?.use ?? null),
     mib: add(gpu.mib, sample.gpus[i]?.mib ?? null),
   }));
+  return next;
+}
+
+/** A history whose times only rise: that since the clock of the server was last set back. */
+export function inOrder(history: History): History {
+  const { time_s } = history;
+  let kept: number[] = [];
+  let last = -Infinity;
+  time_s.forEach((time, i) => {
+    if (time < last - MOST_LATE_S) kept = [];
+    else if (time <= last) return;
+    kept.push(i);
+    last = time;
+  });
+  if (kept.length === time_s.length) return history;
+  const pick = <T>(values: T[]) => kept.flatMap((i) => values.slice(i, i + 1));
+  const next = { ...history, time_s: pick(time_s) };
+  for (const name of COLUMNS) next[name] = pick(history[name]);
+  next.gpus = history.gpus.map((gpu) => ({ use: pick(gpu.use), mib: pick(gpu.mib) }));
   return next;
 }
 

@@ -4,8 +4,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './api.ts';
 import { LEVELS, MOST_KEPT, addMessages, matches } from './messages.ts';
 import type { Level, Message } from './messages.ts';
-import { clock } from './format.ts';
-import { groupByName, readIndex } from './models.tsx';
+import { clockOfDay, moment } from './format.ts';
+import { readIndex } from './models.tsx';
+import { groupByName } from './states.ts';
 import { Notice, Pending, Table, linkTo, useLoaded } from './ui.tsx';
 
 const EVERY_MS = 2000;
@@ -51,7 +52,7 @@ export function Logs({ model: first }: { model: string }) {
   const [model, setModel] = useState(first);
   const [most, setMost] = useState(MOST_ROWS);
   // Without the scope for it there is no list of models, and everything else works.
-  const index = useLoaded((signal) => readIndex(signal), []);
+  const index = useLoaded(readIndex, []);
   const names = groupByName(index.value ?? []).map((entry) => entry.name);
   const found = messages.filter((message) => matches(message, { text, level, model })).reverse();
   return (
@@ -96,7 +97,11 @@ export function Logs({ model: first }: { model: string }) {
         <Table label="Messages" head={['Time', 'Level', 'Message', 'Source']}>
           {found.slice(0, most).map((message) => (
             <tr key={message.id}>
-              <td class="nowrap">{clock(message.time_ms / 1000)}</td>
+              <td class="nowrap">
+                <time dateTime={new Date(message.time_ms).toISOString()} title={moment(message.time_ms)}>
+                  {clockOfDay(message.time_ms)}
+                </time>
+              </td>
               <td>
                 <span class={`state ${LEVEL_CLASS[message.level]}`}>{message.level}</span>
               </td>

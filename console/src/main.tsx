@@ -25,16 +25,16 @@ const PAGES = [
   ['settings', 'Settings'],
 ] as const;
 
-function KeyDialog({ isWanted, onClose }: { isWanted: boolean; onClose: () => void }) {
+function KeyDialog({ isWanted, onDone, onCancel }: { isWanted: boolean; onDone: () => void; onCancel: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [key, setKey] = useState(readKey);
   useEffect(() => dialog.current?.showModal(), []);
   const save = (value: string) => {
     writeKey(value.trim());
-    onClose();
+    onDone();
   };
   return (
-    <dialog ref={dialog} aria-labelledby="key-title" onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby="key-title" onClose={onCancel}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -112,8 +112,21 @@ function App() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   const [asksKey, setAsksKey] = useState<'wanted' | 'chosen' | null>(null);
+  // The page on which the user did not want to give a key. The button stays, and what the page asks by itself is silent.
+  const declined = useRef<string | null>(null);
   const server = useLoaded((signal) => ask<ServerMetadata>('/v2', { signal }), []);
-  useEffect(() => onKey((isWanted) => isWanted && setAsksKey('wanted')), []);
+  useEffect(
+    () =>
+      onKey((event) => {
+        if (!event.isWanted) declined.current = null;
+        else if (event.byUser || declined.current !== location.hash) setAsksKey('wanted');
+      }),
+    [],
+  );
+  const cancelKey = () => {
+    if (asksKey === 'wanted') declined.current = location.hash;
+    setAsksKey(null);
+  };
   const title = PAGES.find(([page]) => page === (route[0] ?? ''))?.[1] ?? 'No such page';
   useEffect(() => {
     document.title = `${route[1] ? `${route[1]} – ` : ''}${title} – Nereid console`;
@@ -158,7 +171,7 @@ function App() {
       <footer>
         <p>{server.value ? `${server.value.name} ${server.value.version}` : ''}</p>
       </footer>
-      {asksKey && <KeyDialog isWanted={asksKey === 'wanted'} onClose={() => setAsksKey(null)} />}
+      {asksKey && <KeyDialog isWanted={asksKey === 'wanted'} onDone={() => setAsksKey(null)} onCancel={cancelKey} />}
     </>
   );
 }

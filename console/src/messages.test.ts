@@ -12,6 +12,20 @@ test('a model is named by its whole name', () => {
   assert.ok(!names('digits_2 is loaded', 'digits'));
   assert.ok(!names('my-digits', 'digits'));
   assert.ok(names('digits_2 and digits', 'digits'));
+  assert.ok(names('loaded digits. Next', 'digits'));
+  assert.ok(names("'a.b*c (d)'", 'a.b*c (d)'));
+  assert.ok(!names("'axb*c (d)'", 'a.b*c (d)'));
+});
+
+test('letters of all alphabets, and dots within a name, are parts of it', () => {
+  assert.ok(!names("failed to load 'llama-3.1'", 'llama-3'));
+  assert.ok(!names('v2.llama-3', 'llama-3'));
+  assert.ok(names("failed to load 'llama-3.1'", 'llama-3.1'));
+  assert.ok(names('failed to load llama-3: no file', 'llama-3'));
+  assert.ok(!names("'wörld'", 'w'));
+  assert.ok(!names("'naïve'", 've'));
+  assert.ok(!names("'𝒳x'", 'x'));
+  assert.ok(names('模型 x 已加载', 'x'));
 });
 
 test('messages are chosen by level, text, source and model', () => {

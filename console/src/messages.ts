@@ -28,13 +28,14 @@ export const LEVELS: [Level, string][] = [
 ];
 const RANK: Record<Level, number> = { error: 0, warning: 1, info: 2, verbose: 3 };
 
+/** What names of models are made of. A dot is one of them within a name ("llama-3.1"), and none at the end of a sentence. */
+const PART = '[\\p{L}\\p{M}\\p{N}_-]';
+
 /** Whether a text names a model, and not one whose name is longer. */
 export function names(text: string, model: string): boolean {
-  const isPart = (character: string | undefined) => character !== undefined && /[\w-]/.test(character);
-  for (let at = text.indexOf(model); at >= 0; at = text.indexOf(model, at + 1)) {
-    if (!isPart(text[at - 1]) && !isPart(text[at + model.length])) return true;
-  }
-  return false;
+  if (!text.includes(model)) return false;
+  const literal = model.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return new RegExp(`(?<!${PART}|${PART}\\.)${literal}(?!${PART}|\\.${PART})`, 'u').test(text);
 }
 
 export function matches(message: Message, wanted: Wanted): boolean {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one model.
-import { useState } from 'preact/hooks';
-import { ask, modelPath, post } from './api.ts';
+import { useRef, useState } from 'preact/hooks';
+import { BY_USER, ask, askText, modelPath, post } from './api.ts';
 import type { ModelConfig, ModelLoad, ModelLoads, ModelMetadata, ModelStat, TensorMetadata } from './api.ts';
 import { milliseconds, moment, number, shape } from './format.ts';
 import { Ensemble } from './ensemble.tsx';
 import { Explanation } from './explanation.tsx';
+import { indented } from './indent.ts';
 import { quantile } from './load.ts';
-import { INDEX_EVERY_MS, groupByName, instancesOf, readIndex, reasonOf, stateOf } from './models.tsx';
+import { INDEX_EVERY_MS, instancesOf, readIndex } from './models.tsx';
 import { Sequences } from './sequences.tsx';
+import { groupByName, reasonOf, saysOnDemand, servedOf, stateOf, versionsOf } from './states.ts';
 import { WhereTimeGoes } from './timing.tsx';
-import { Bars, Code, Confirm, Notice, Pending, State, Table, explain, linkTo, useLoaded } from './ui.tsx';
+import { Bars, Code, Confirm, Notice, Pending, State, Table, explain, linkTo, useChange, useLoaded } from './ui.tsx';
 
 type Verb = 'load' | 'unload' | 'reload';
 const QUESTIONS: Record<Verb, string> = {
@@ -20,7 +22,7 @@ const QUESTIONS: Record<Verb, string> = {
 };
 
 /** Carries out a request of the repository extension; what came of it is in words. */
-function Actions({ name, isLoaded, onDone }: { name: string; isLoaded: boolean; onDone: () => void }) {
+function Actions({ name, isLoaded, isServed, onDone }: { name: string; isLoaded: boolean; isServed: boolean; onDone: () => void }) {
   const [asked, setAsked] = useState<Verb | null>(null);
   const [busy, setBusy] = useState<Verb | null>(null);
   const [result, setResult] = useState<{ kind: 'good' | 'error'; text: string } | null>(null);
@@ -30,7 +32,7 @@ function Actions({ name, isLoaded, onDone }: { name: string; isLoaded: boolean; 
     setResult(null);
     const start = performance.now();
     try {
-      await post(`/v2/repository/models/${encodeURIComponent(name)}/${verb === 'unload' ? 'unload' : 'load'}`, {});
+      await post(`/v2/repository/models/${encodeURIComponent(name)}/${verb === 'unload' ? 'unload' : 'load'}`, {}, BY_USER);
       const time = milliseconds(performance.now() - start);
       setResult({ kind: 'good', text: `${name} was ${verb}ed in ${time}.` });
     } catch (error) {
@@ -48,7 +50,7 @@ function Actions({ name, isLoaded, onDone }: { name: string; isLoaded: boolean; 
             {verb[0]?.toUpperCase() + verb.slice(1)}
           </button>
         ))}
-        {isLoaded && (
+        {isServed && (
           <a class="button primary" href={linkTo('try', name)}>
             Try it
           </a>
@@ -196,11 +198,17 @@ function Load({ load, bounds, stat }: { load: ModelLoad; bounds: number[]; stat:
   );
 }
 
-/** All that is known of the version that requests reach by default. */
-function Details({ name }: { name: string }) {
+/** All that is known of the version that requests reach by default. Each `turn` may have another one. */
+function Details({ name, turn }: { name: string; turn: string }) {
   const [isExplained, setExplained] = useState(false);
   const metadata = useLoaded((signal) => ask<ModelMetadata>(modelPath(name), { signal }), [name]);
-  const config = useLoaded((signal) => ask<ModelConfig>(`${modelPath(name)}/config`, { signal }), [name]);
+  const config = useLoaded(
+    async (signal) => {
+      const text = await askText(`${modelPath(name)}/config`, { signal });
+      return { text, read: JSON.parse(text) as ModelConfig };
+    },
+    [name],
+  );
   const stats = useLoaded(
     (signal) =>
       Promise.all([
@@ -210,9 +218,11 @@ function Details({ name }: { name: string }) {
     [name],
     5000,
   );
+  // What is read again stays until the answer is there, so that nothing closes that is open.
+  useChange(turn, () => [metadata, config, stats].forEach((loaded) => loaded.reload()));
   const [statistics, loads] = stats.value ?? [];
   const meta = metadata.value;
-  const conf = config.value;
+  const conf = config.value?.read ?? null;
   return (
     <>
       <Pending of={metadata} />
@@ -269,13 +279,13 @@ function Details({ name }: { name: string }) {
       {conf && (
         <details onToggle={(event) => event.currentTarget.open && setExplained(true)}>
           <summary>Show where each value comes from</summary>
-          {isExplained && <Explanation name={name} />}
+          {isExplained && <Explanation name={name} turn={turn} />}
         </details>
       )}
       {conf && (
         <details>
           <summary>Show the configuration</summary>
-          <Code label="configuration" text={JSON.stringify(conf, null, 2)} />
+          <Code label="configuration" text={indented(config.value?.text ?? '')} />
         </details>
       )}
     </>
@@ -283,28 +293,44 @@ function Details({ name }: { name: string }) {
 }
 
 export function ModelPage({ name }: { name: string }) {
-  const index = useLoaded(readIndex, [name], INDEX_EVERY_MS);
-  const model = groupByName(index.value ?? []).find((entry) => entry.name === name);
+  // What was read before a change is not of the model that is loaded now.
+  const changes = useRef(0);
+  const index = useLoaded(
+    async (signal) => {
+      const after = changes.current;
+      return { entries: await readIndex(signal), after };
+    },
+    [name],
+    INDEX_EVERY_MS,
+  );
+  const entries = index.value?.entries ?? [];
+  const model = groupByName(entries).find((entry) => entry.name === name);
   const state = model && stateOf(model);
   const reason = model ? reasonOf(model) : '';
+  const isServed = model !== undefined && servedOf(model.versions, saysOnDemand(entries)).length > 0;
+  const change = () => {
+    changes.current += 1;
+    index.reload();
+  };
   return (
     <>
       <p>
         <a href={linkTo('models')}>All models</a>
       </p>
       <h1>
-        {name} {model && <State state={state} />}
+        {name} {model && !index.error && <State state={state} />}
       </h1>
       <Pending of={index} />
       {index.value && !model && <Notice kind="error">There is no model of this name in the repositories, or this key may not see it.</Notice>}
+      {isServed && state === undefined && <Notice kind="info">The first request loads this model.</Notice>}
       {reason && <Notice kind={state === 'READY' ? 'info' : 'error'}>{reason}</Notice>}
       {model && (
         <p>
           <a href={linkTo('logs', name)}>What the log says of {name}</a>
         </p>
       )}
-      {model && <Actions name={name} isLoaded={state === 'READY'} onDone={index.reload} />}
-      {state === 'READY' && <Details name={name} />}
+      {model && <Actions name={name} isLoaded={state === 'READY'} isServed={isServed} onDone={change} />}
+      {state === 'READY' && <Details name={name} turn={`${index.value?.after} ${versionsOf(model)}`} />}
     </>
   );
 }

@@ -3,44 +3,17 @@
 import { useState } from 'preact/hooks';
 import { ask, modelPath, post } from './api.ts';
 import type { IndexEntry, ModelConfig, ModelLoads, ModelStat } from './api.ts';
-import { milliseconds, number } from './format.ts';
+import { NOTHING, milliseconds, number } from './format.ts';
 import { quantile } from './load.ts';
-import { Pending, State, Table, linkTo, useLoaded } from './ui.tsx';
+import { groupByName, reasonOf, stateOf } from './states.ts';
+import { Notice, Pending, State, Table, linkTo, useLoaded } from './ui.tsx';
 
 const MOST_ROWS = 50;
 /** The server reads its repositories for the index, which may be far away. */
 export const INDEX_EVERY_MS = 15_000;
 
-export function readIndex(signal?: AbortSignal): Promise<IndexEntry[]> {
-  return post<IndexEntry[]>('/v2/repository/index', {}, signal);
-}
-
-interface Model {
-  name: string;
-  versions: IndexEntry[];
-}
-
-/** The versions of each model together. */
-export function groupByName(index: IndexEntry[]): Model[] {
-  const models = new Map<string, Model>();
-  for (const entry of index) {
-    const model = models.get(entry.name) ?? { name: entry.name, versions: [] };
-    model.versions.push(entry);
-    models.set(entry.name, model);
-  }
-  return [...models.values()].sort((a, b) => a.name.localeCompare(b.name));
-}
-
-/** The state that matters most for somebody who looks at the list; none if the model was unloaded, or never loaded. */
-export function stateOf(model: Model): string | undefined {
-  const states = model.versions.filter((version) => version.reason !== 'unloaded').map((version) => version.state);
-  for (const state of ['READY', 'LOADING', 'UNLOADING', 'UNAVAILABLE']) if (states.includes(state)) return state;
-  return undefined;
-}
-
-export function reasonOf(model: Model): string {
-  const reasons = model.versions.filter((version) => version.state !== 'READY').map((version) => version.reason ?? '');
-  return [...new Set(reasons)].filter((reason) => reason && reason !== 'unloaded').join('; ');
+export function readIndex(signal: AbortSignal): Promise<IndexEntry[]> {
+  return post<IndexEntry[]>('/v2/repository/index', {}, { signal });
 }
 
 /** "3 on CPU, 2 on GPU" of a configuration. */
@@ -63,8 +36,8 @@ function PlatformCells({ name, isReady }: { name: string; isReady: boolean }) {
   const value = config.value;
   return (
     <>
-      <td>{value ? value.platform || value.backend : ''}</td>
-      <td>{value ? instancesOf(value) : ''}</td>
+      <td>{value ? value.platform || value.backend : config.error ? NOTHING : ''}</td>
+      <td>{value ? instancesOf(value) : config.error ? NOTHING : ''}</td>
     </>
   );
 }
@@ -103,7 +76,6 @@ function sumsOf(stats: ModelStat[], loads: ModelLoads | undefined): Map<string, 
   );
 }
 
-const NO_SUM: Sum = { count: 0, failed: 0, queued: 0, mean: null, p99: null };
 type Order = 'name' | 'count' | 'failed' | 'queued' | 'mean' | 'p99';
 const COLUMNS: [Order, string][] = [
   ['count', 'Answered'],
@@ -128,8 +100,9 @@ export function Models() {
   const found = models.filter((model) => model.name.toLowerCase().includes(wanted.toLowerCase()) && (!isProblem || reasonOf(model) !== ''));
   const [statistics, loads] = stats.value ?? [];
   const sums = sumsOf(statistics?.model_stats ?? [], loads);
-  const sumOf = (name: string) => sums.get(name) ?? NO_SUM;
-  if (order !== 'name') found.sort((a, b) => (sumOf(b.name)[order] ?? -1) - (sumOf(a.name)[order] ?? -1));
+  // None of a model that is not loaded, and of all while the statistics are not known.
+  const sumOf = (name: string): Sum | undefined => sums.get(name);
+  if (order !== 'name') found.sort((a, b) => (sumOf(b.name)?.[order] ?? -1) - (sumOf(a.name)?.[order] ?? -1));
   return (
     <>
       <h1>Models</h1>
@@ -147,11 +120,12 @@ export function Models() {
         </p>
       </div>
       <Pending of={index} />
+      {stats.error && <Notice kind="error">{`The statistics could not be read${statistics ? ', and are from before' : ''}: ${stats.error}`}</Notice>}
       {index.value && (
         <Table
           label="Models"
           head={[
-            { text: 'Name', isUsed: order === 'name', onSort: () => setOrder('name') },
+            { text: 'Name', isUsed: order === 'name', isAscending: true, onSort: () => setOrder('name') },
             'State',
             'Versions',
             'Platform',
@@ -179,11 +153,11 @@ export function Models() {
                     .join(', ')}
                 </td>
                 <PlatformCells name={model.name} isReady={state === 'READY'} />
-                <td class="number">{number(sum.count)}</td>
-                <td class="number">{number(sum.failed)}</td>
-                <td class="number">{number(sum.queued)}</td>
-                <td class="number">{milliseconds(sum.mean)}</td>
-                <td class="number">{milliseconds(sum.p99)}</td>
+                <td class="number">{number(sum?.count)}</td>
+                <td class="number">{number(sum?.failed)}</td>
+                <td class="number">{number(sum?.queued)}</td>
+                <td class="number">{milliseconds(sum?.mean)}</td>
+                <td class="number">{milliseconds(sum?.p99)}</td>
               </tr>
             );
           })}

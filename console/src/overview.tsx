@@ -1,56 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the server is: health with reasons, and its load, live.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { ask, health, onKey, send, textOf, textOfError, Refusal } from './api.ts';
-import type { IndexEntry } from './api.ts';
+import { health, onKey } from './api.ts';
+import type { Health, IndexEntry } from './api.ts';
 import { Chart } from './chart.tsx';
-import { readEvents } from './events.ts';
-import { mebibytes, milliseconds, number, percent } from './format.ts';
-import { emptyHistory, startOf, withSample } from './load.ts';
-import type { History, Sample } from './load.ts';
-import { Notice, Pending, State, linkTo, useLoaded } from './ui.tsx';
+import { follow } from './follow.ts';
+import type { Link } from './follow.ts';
+import { counted, mebibytes, milliseconds, number, percent } from './format.ts';
+import { emptyHistory, startOf } from './load.ts';
+import type { History } from './load.ts';
+import { cpuScale, linesOf, memoryScale } from './machine.ts';
 import { INDEX_EVERY_MS, readIndex } from './models.tsx';
-
-type Link = 'opening' | 'live' | 'lost';
-const LONGEST_PAUSE_MS = 10_000;
-
-/** Follows the load until the signal; every loss of the connection is followed by another attempt. */
-async function follow(signal: AbortSignal, change: (update: (old: History) => History) => void, tell: (link: Link, error: string) => void) {
-  let pause = 500;
-  while (!signal.aborted) {
-    try {
-      const reply = await send('/ui/api/live', { signal });
-      if (!reply.ok) throw new Refusal(reply.status, textOfError(await reply.text(), reply.status));
-      // What the stream sends from now on follows the history without a gap.
-      const history = await ask<History>('/ui/api/history', { signal });
-      change(() => history);
-      tell('live', '');
-      pause = 500;
-      await readEvents(reply, (data) => change((old) => withSample(old, JSON.parse(data) as Sample)));
-      if (!signal.aborted) tell('lost', 'the connection has ended');
-    } catch (error) {
-      if (signal.aborted) return;
-      tell('lost', textOf(error));
-      // Only another key helps, and then this starts again.
-      if (error instanceof Refusal && (error.status === 401 || error.status === 403)) return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
-  }
-}
+import { failedOf } from './states.ts';
+import { Notice, Pending, State, linkTo, useLoaded } from './ui.tsx';
 
 function useLoad() {
   const [history, setHistory] = useState<History>(emptyHistory);
   const [link, setLink] = useState<{ link: Link; error: string }>({ link: 'opening', error: '' });
   const [turn, setTurn] = useState(0);
-  useEffect(() => onKey((isWanted) => !isWanted && setTurn((n) => n + 1)), []);
+  useEffect(() => onKey((event) => !event.isWanted && setTurn((n) => n + 1)), []);
   useEffect(() => {
     const abort = new AbortController();
     let isHidden = document.visibilityState === 'hidden';
     let run = new AbortController();
     const start = () => {
       run = new AbortController();
-      void follow(run.signal, setHistory, (state, error) => setLink({ link: state, error }));
+      void follow(run.signal, { change: setHistory, tell: (state, error) => setLink({ link: state, error }) });
     };
     // A page that nobody sees asks for nothing.
     const look = () => {
@@ -70,30 +45,27 @@ function useLoad() {
   return { history, ...link };
 }
 
-function HealthCard() {
-  const loaded = useLoaded(() => Promise.all([health('live'), health('ready')]), [], 5000);
-  const index = useLoaded(readIndex, [], INDEX_EVERY_MS);
-  const [live, ready] = loaded.value ?? [];
-  const problems = [...(live?.checks ?? []), ...(ready?.checks ?? [])].filter((check) => !check.ok);
+const HEALTH_EVERY_MS = 5000;
+/** A server of a thousand models may have failed to load all of them. */
+const MOST_FAILED = 20;
+
+/** What the server says of itself, as it has just said it. */
+function Said({ live, ready }: { live: Health; ready: Health }) {
+  const problems = [...(live.checks ?? []), ...(ready.checks ?? [])].filter((check) => !check.ok);
   const unique = [...new Map(problems.map((check) => [check.name, check])).values()];
-  const failed = (index.value ?? []).filter((entry) => entry.state === 'UNAVAILABLE' && entry.reason && entry.reason !== 'unloaded');
   return (
-    <section class="card" aria-labelledby="health">
-      <h2 id="health">Health</h2>
-      <Pending of={loaded} />
-      {live && ready && (
-        <p class="health">
-          <span class={`state ${live.live ? 'good' : 'bad'}`}>{live.live ? 'live' : 'not live'}</span>
-          <span class={`state ${ready.ready ? 'good' : 'bad'}`}>{ready.ready ? 'ready' : 'not ready'}</span>
-          <span>
-            {ready.ready
-              ? 'The server takes requests.'
-              : live.live
-                ? 'The server works, but load balancers should send it nothing now.'
-                : 'Only a restart helps.'}
-          </span>
-        </p>
-      )}
+    <>
+      <p class="health">
+        <span class={`state ${live.live ? 'good' : 'bad'}`}>{live.live ? 'live' : 'not live'}</span>
+        <span class={`state ${ready.ready ? 'good' : 'bad'}`}>{ready.ready ? 'ready' : 'not ready'}</span>
+        <span>
+          {ready.ready
+            ? 'The server takes requests.'
+            : live.live
+              ? 'The server works, but load balancers should send it nothing now.'
+              : 'Only a restart helps.'}
+        </span>
+      </p>
       {unique.map((check) => (
         <div key={check.name}>
           <h3>{check.name}</h3>
@@ -104,18 +76,45 @@ function HealthCard() {
           </ul>
         </div>
       ))}
-      {failed.length > 0 && (
-        <>
-          <h3>Models that could not be loaded</h3>
-          <ul>
-            {failed.map((entry: IndexEntry) => (
-              <li key={entry.name + (entry.version ?? '')}>
-                <a href={linkTo('models', entry.name)}>{entry.name}</a> <State state={entry.state} /> {entry.reason}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+    </>
+  );
+}
+
+function Failed({ entries }: { entries: IndexEntry[] }) {
+  if (entries.length === 0) return null;
+  const more = entries.length - MOST_FAILED;
+  return (
+    <>
+      <h3>Models that could not be loaded</h3>
+      <ul>
+        {entries.slice(0, MOST_FAILED).map((entry) => (
+          <li key={`${entry.name}/${entry.version ?? ''}`}>
+            <a href={linkTo('models', entry.name)}>{entry.name}</a> <State state={entry.state} /> {entry.reason}
+          </li>
+        ))}
+        {more > 0 && (
+          <li>
+            {`and ${counted(more, 'more version', 'more versions')}; `}
+            <a href={linkTo('models')}>the list of models</a> has all of them
+          </li>
+        )}
+      </ul>
+    </>
+  );
+}
+
+function HealthCard() {
+  const loaded = useLoaded((signal) => Promise.all([health('live', signal), health('ready', signal)]), [], HEALTH_EVERY_MS);
+  const index = useLoaded(readIndex, [], INDEX_EVERY_MS);
+  // What was true before says nothing of a server that does not answer now.
+  const [live, ready] = loaded.error ? [] : (loaded.value ?? []);
+  return (
+    <section class="card" aria-labelledby="health">
+      <h2 id="health">Health</h2>
+      {loaded.error ? <Notice kind="error">{loaded.error}</Notice> : <Pending of={loaded} />}
+      {live && ready && <Said live={live} ready={ready} />}
+      {!loaded.error && index.error && <Notice kind="info">{`Whether models could not be loaded is not known: ${index.error}`}</Notice>}
+      {!loaded.error && !index.error && <Failed entries={failedOf(index.value ?? [])} />}
     </section>
   );
 }
@@ -139,6 +138,7 @@ export function Overview() {
   }, [history, seconds]);
   const { cut, times } = view;
   const { machine, gpus } = history;
+  const [cpus, memory] = [cpuScale(machine), memoryScale(machine)];
   const word = { opening: 'connecting', live: 'live', lost: 'not connected' }[link];
   return (
     <>
@@ -184,24 +184,21 @@ export function Overview() {
         />
         <Chart title="Requests that wait" times={times} show={number} lines={[{ label: 'queued', color: '--c1', values: cut(history.queued) }]} />
         <Chart
-          title={`CPUs in use, of ${machine.cpus || 'all'}`}
+          title={cpus.title}
+          note={cpus.note}
           times={times}
           show={number}
-          top={machine.cpus}
-          lines={[
-            { label: 'server', color: '--c1', values: cut(history.process_cpus) },
-            { label: 'machine', color: '--c4', values: cut(history.machine_cpu).map((part) => (part === null ? null : part * machine.cpus)) },
-          ]}
+          top={cpus.top}
+          lines={linesOf(cpus, cut(history.process_cpus), cut(history.machine_cpu))}
         />
         <Chart
-          title={`Memory, of ${mebibytes(machine.memory_bytes / 2 ** 20)}`}
+          title={memory.title}
+          note={memory.note}
           times={times}
           show={mebibytes}
+          top={memory.top}
           steps={POWERS}
-          lines={[
-            { label: 'server', color: '--c1', values: cut(history.process_mib) },
-            { label: 'machine', color: '--c4', values: cut(history.machine_mib) },
-          ]}
+          lines={linesOf(memory, cut(history.process_mib), cut(history.machine_mib))}
         />
         {gpus.length > 0 && (
           <>

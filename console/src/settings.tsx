@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of the log and of traces that may be changed while the server runs.
 import { useEffect, useState } from 'preact/hooks';
-import { ask, post } from './api.ts';
+import { BY_USER, ask, post } from './api.ts';
 import { Notice, Pending, explain, useLoaded } from './ui.tsx';
 
 interface LogSettings {
@@ -29,7 +29,7 @@ function useSaved<T>(path: string) {
   useEffect(() => setDraft(loaded.value), [loaded.value]);
   const save = async (change: Partial<T>) => {
     try {
-      setDraft(await post<T>(path, change));
+      setDraft(await post<T>(path, change, BY_USER));
       setResult({ kind: 'good', text: 'the server uses these settings from now on, until it ends.' });
     } catch (error) {
       setResult({ kind: 'error', text: explain(error) });
@@ -85,6 +85,12 @@ function LogForm() {
   );
 }
 
+/** Where traces go: a collector needs no file. */
+function destinationOf(settings: TraceSettings): string {
+  if (settings.trace_mode === 'opentelemetry') return 'Sent to a collector (OpenTelemetry).';
+  return settings.trace_file ? `Written to ${settings.trace_file}.` : 'The server was started without a file for traces (--trace-config).';
+}
+
 const LEVELS = ['TIMESTAMPS', 'TENSORS'];
 const NUMBERS = [
   ['trace_rate', 'One trace for this many requests'],
@@ -113,7 +119,7 @@ function TraceForm() {
             void save({ trace_level, trace_rate, trace_count, log_frequency });
           }}
         >
-          <p>{draft.trace_file ? `Written to ${draft.trace_file}.` : 'The server was started without a file for traces (--trace-config).'}</p>
+          <p>{destinationOf(draft)}</p>
           {LEVELS.map((level) => (
             <label class="check" key={level}>
               <input type="checkbox" checked={levels.includes(level)} onChange={(event) => toggle(level, event.currentTarget.checked)} />

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asPicture, fillText, firstShape, fitShape, makeTensor, parseClass, parseShape, parseValues, pixelsToValues, topScores, usualScale } from './tensors.ts';
+import { asPicture, classesOf, fillText, findInexact, firstShape, fitShape, formatScalar, makeTensor, parseClass, parseReply, parseShape, parseValues, pixelsToValues, topScores, usualScale } from './tensors.ts';
 
 const input = (datatype: string, shape: number[]) => ({ name: 'x', datatype, shape });
 
@@ -26,6 +26,42 @@ test('each line is a text, unless they are JSON', () => {
   assert.deepEqual(parseValues('a b\n\nc\n', 'BYTES'), ['a b', '', 'c']);
   assert.deepEqual(parseValues('["a\\nb", 7, {"k": 1}]', 'BYTES'), ['a\nb', '7', '{"k":1}']);
   assert.deepEqual(parseValues('true 0 1 false', 'BOOL'), [true, false, true, false]);
+  assert.deepEqual(parseValues('[INST] hello [/INST]\n', 'BYTES'), ['[INST] hello [/INST]']);
+  assert.deepEqual(parseValues('[9007199254740993]', 'BYTES'), ['9007199254740993']);
+});
+
+test('a reply is read as the server writes it', () => {
+  assert.deepEqual(parseReply('[NaN, -Infinity,Infinity]'), ['NaN', '-Infinity', 'Infinity']);
+  assert.deepEqual(parseReply('[-9223372036854775808, 18446744073709551615]'), ['-9223372036854775808', '18446744073709551615']);
+  const untouched = '[0.12345678901234567, 1e400, 1234567890123456789.5, 1E-1234567890123456]';
+  assert.deepEqual(parseReply(untouched), JSON.parse(untouched));
+  assert.deepEqual(parseReply('[999999999999999, -1, 0]'), [999999999999999, -1, 0]);
+  const texts = ['NaN', 'a "quoted" NaN, 12345678901234567', '\\', '\\"', 'Infinity\n', ''];
+  assert.deepEqual(parseReply(JSON.stringify({ 'NaN "': texts, n: null, t: true })), { 'NaN "': texts, n: null, t: true });
+  assert.throws(() => parseReply('[1, '), SyntaxError);
+  assert.throws(() => parseReply('["open'), SyntaxError);
+  const long = 'x\\"'.repeat(1 << 20);
+  assert.deepEqual(parseReply(JSON.stringify([long])), [long]);
+});
+
+test('integers that a browser would change are found', () => {
+  assert.equal(findInexact('{"a": "9007199254740993", "b": 9007199254740991}'), undefined);
+  assert.equal(findInexact('{"sequence_id": 9007199254740993}'), '9007199254740993');
+});
+
+test('only what has the digits of FP32 is shortened', () => {
+  assert.equal(formatScalar(2147483647, 'INT32'), '2147483647');
+  assert.equal(formatScalar('9223372036854775807', 'INT64'), '9223372036854775807');
+  assert.equal(formatScalar(0.1234567890123, 'FP64'), '0.1234567890123');
+  assert.equal(formatScalar(0.10000000149011612, 'FP32'), '0.1');
+  for (const value of [16777217, 16777216, 1 / 3, 3.4e38, 1e-45, -0.1, 123456789]) {
+    const single = Math.fround(value);
+    const text = formatScalar(single, 'FP32');
+    assert.equal(Math.fround(Number(text)), single, text);
+    assert.ok(text.replace(/[-.]|e.*|^0\.0*/g, '').length <= 9, text);
+  }
+  assert.equal(formatScalar('NaN', 'FP32'), 'NaN');
+  assert.equal(formatScalar(true, 'BOOL'), 'true');
 });
 
 test('a shape fits to the dimensions that the model fixes', () => {
@@ -94,4 +130,9 @@ test('classes and scores are read from outputs', () => {
   const scores = topScores({ datatype: 'FP32', shape: [1, 3], data: [0.1, 0.7, 0.2] }, 2);
   assert.deepEqual(scores?.map((one) => one.index), [1, 2]);
   assert.equal(topScores({ datatype: 'FP32', shape: [2, 2], data: [1, 2, 3, 4] }), null);
+  assert.equal(topScores({ datatype: 'FP32', shape: [3], data: [1, 'NaN', 2] }), null);
+  assert.deepEqual(classesOf({ datatype: 'BYTES', data: ['0.9:1:one', '0.1:0:zero'] })?.map((one) => one.label), ['one', 'zero']);
+  assert.equal(classesOf({ datatype: 'BYTES', data: ['0.9:1', 'text'] }), null);
+  assert.equal(classesOf({ datatype: 'BYTES', data: [] }), null);
+  assert.equal(classesOf({ datatype: 'FP32', data: [1] }), null);
 });

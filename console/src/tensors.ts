@@ -23,6 +23,8 @@ const RANGES: Record<string, [number, number]> = {
   UINT64: [0, Number.MAX_SAFE_INTEGER],
 };
 const FLOATS = new Set(['FP16', 'BF16', 'FP32', 'FP64']);
+/** Those that have no more digits than FP32. */
+const SINGLES = new Set(['FP16', 'BF16', 'FP32']);
 /** Types whose values JSON of the protocol cannot carry. */
 const BINARY_ONLY = new Set(['FP16', 'BF16']);
 /** The most values that the form makes up by itself. */
@@ -84,6 +86,33 @@ export function fitShape(shape: readonly number[], wanted: readonly number[], co
   return shape.map((dim, i) => (i === open ? count / others : dim));
 }
 
+/** Strings, and what is neither a part of them nor JSON as browsers know it, or would be rounded. */
+const TOKENS = /"[^"\\]*(?:\\[^][^"\\]*)*"|-?(?:NaN|Infinity)|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
+const isLongInteger = (token: string) => /^-?\d{16,}$/.test(token);
+
+/**
+ * Reads JSON as the server writes it, where NaN and Infinity are numbers and integers have 64 bits. Both become strings of
+ * the same text here, since a number of a browser has 53 bits for integers.
+ */
+export function parseReply(text: string): unknown {
+  return JSON.parse(text.replace(TOKENS, (token) => (/^-?[NI]/.test(token) || isLongInteger(token) ? `"${token}"` : token)));
+}
+
+/** An integer in JSON that a browser would change; none if there is no such. */
+export function findInexact(text: string): string | undefined {
+  return text.match(TOKENS)?.find((token) => isLongInteger(token) && !Number.isSafeInteger(Number(token)));
+}
+
+/**
+ * An element of a tensor as text. The server writes the numbers of FP32 with the digits that a double needs; here they have
+ * as many as tell them from others of FP32. All else is as it came.
+ */
+export function formatScalar(value: Scalar, datatype: string): string {
+  if (typeof value !== 'number' || !SINGLES.has(datatype)) return String(value);
+  const short = [7, 8].map((digits) => Number(value.toPrecision(digits))).find((one) => Math.fround(one) === value);
+  return String(short ?? Number(value.toPrecision(9)));
+}
+
 function flatten(value: unknown, out: unknown[]): void {
   if (Array.isArray(value)) for (const element of value) flatten(element, out);
   else out.push(value);
@@ -109,20 +138,24 @@ function toBool(value: unknown, position: number): boolean {
   throw new Error(`value ${position + 1} (${JSON.stringify(value)}) is neither true nor false`);
 }
 
+function linesOf(text: string): string[] {
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}
+
 /** The values that a text stands for: JSON, or numbers with blanks or commas between them, or a line for each string. */
 export function parseValues(text: string, datatype: string): Scalar[] {
   const trimmed = text.trim();
   let values: unknown[] = [];
   if (trimmed.startsWith('[')) {
-    let json: unknown;
     try {
-      json = JSON.parse(trimmed);
+      flatten(parseReply(trimmed), values);
     } catch (error) {
-      throw new Error(`this is not JSON: ${(error as Error).message}`);
+      // Prompts of chats begin with a bracket, too: "[INST] hello [/INST]".
+      if (datatype !== 'BYTES') throw new Error(`this is not JSON: ${(error as Error).message}`);
+      values = linesOf(text);
     }
-    flatten(json, values);
   } else if (datatype === 'BYTES') {
-    values = text === '' ? [] : text.replace(/\n$/, '').split('\n');
+    values = linesOf(text);
   } else {
     values = trimmed.split(/[\s,;]+/).filter(Boolean);
   }
@@ -250,10 +283,18 @@ export function parseClass(text: string): ClassScore | null {
   return { score, index: Number(match[2]), label: match[3] ?? '' };
 }
 
+/** The classes of an output that the server was asked to classify; null if it is not one. */
+export function classesOf(output: { datatype: string; data: Scalar[] }): ClassScore[] | null {
+  const classes = output.datatype === 'BYTES' ? output.data.map((text) => parseClass(String(text))) : [];
+  return classes.length > 0 && classes.every((one) => one !== null) ? classes : null;
+}
+
 /** The largest values of a short list of scores, with their positions; null if it does not look like one. */
 export function topScores(output: { datatype: string; shape: number[]; data: Scalar[] }, most = 5): ClassScore[] | null {
   if (!isFloat(output.datatype) || output.data.length < 2 || output.data.length > 10000) return null;
   if (output.shape.slice(0, -1).some((dim) => dim !== 1)) return null;
+  // NaN has no place in an order.
+  if (!output.data.every((score) => Number.isFinite(score))) return null;
   return output.data
     .map((score, index) => ({ score: Number(score), index, label: '' }))
     .sort((a, b) => b.score - a.score)

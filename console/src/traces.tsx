@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last traces, and the waterfall of one.
 import { useState } from 'preact/hooks';
-import { ask, post } from './api.ts';
+import { BY_USER, ask, post } from './api.ts';
 import { counted, milliseconds, moment, number } from './format.ts';
 import { lengthOf, slowest, spansOf } from './spans.ts';
 import type { Span, Trace } from './spans.ts';
@@ -44,7 +44,7 @@ function TakeTraces({ list, onDone }: { list: TraceList; onDone: () => void }) {
   const [result, setResult] = useState<{ kind: 'good' | 'error'; text: string } | null>(null);
   const take = async () => {
     try {
-      await post('/v2/trace/setting', { trace_level: ['TIMESTAMPS'], trace_rate: '1', trace_count: String(SOME) });
+      await post('/v2/trace/setting', { trace_level: ['TIMESTAMPS'], trace_rate: '1', trace_count: String(SOME) }, BY_USER);
       setResult({ kind: 'good', text: `the next ${SOME} requests are traced. They appear here once they are answered.` });
     } catch (error) {
       setResult({ kind: 'error', text: explain(error) });
@@ -184,7 +184,7 @@ export function TracePage({ id }: { id: string }) {
             {moment(trace.time_ms)}: {milliseconds(total / 1e6)} from the first moment to the last.
             {longest && ` The longest part: ${longest.label}, ${milliseconds(((longest.end ?? 0) - longest.start) / 1e6)}.`}
           </p>
-          {trace.is_cut && <Notice kind="info">More was recorded than this page keeps; the server's file of traces has all of it.</Notice>}
+          {trace.is_cut && <Notice kind="info">More was recorded than this page keeps; the server's file of traces, or its collector, has all of it.</Notice>}
           <Table label="Waterfall" head={['What', 'Begins after', 'Takes', 'When']} isPlain>
             {spans.map((span, i) => (
               <Row key={i} span={span} total={total} />

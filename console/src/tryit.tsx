@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A form for one request to a model, its answer, and the same request as a program.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { ask, modelPath, readKey, root, send, textOf, textOfError, Refusal } from './api.ts';
+import { BY_USER, ask, modelPath, readKey, root, send, textOf, textOfError, Refusal } from './api.ts';
 import type { ModelConfig, ModelMetadata, TensorMetadata } from './api.ts';
 import { milliseconds, number, shape } from './format.ts';
-import { groupByName, readIndex, stateOf } from './models.tsx';
+import { readIndex } from './models.tsx';
 import { PictureInput } from './picture.tsx';
 import { BODY_FILE, LANGUAGES, isLong, snippet, toGenerate } from './snippets.ts';
 import type { Call, InferBody, Language } from './snippets.ts';
 import { Responses, useStream } from './responses.tsx';
-import { asPicture, fillText, firstShape, fitShape, makeTensor, parseClass, parseShape, parseValues, topScores, whyNot } from './tensors.ts';
+import { isIdle, saysOnDemand, servedOf } from './states.ts';
+import type { Model } from './states.ts';
+import { asPicture, classesOf, fillText, findInexact, firstShape, fitShape, formatScalar, makeTensor, parseReply, parseShape, parseValues, topScores, whyNot } from './tensors.ts';
 import type { ClassScore, Scalar } from './tensors.ts';
 import { Bars, Code, Notice, Pending, explain, linkTo, useLoaded } from './ui.tsx';
 
@@ -26,6 +28,8 @@ interface Output {
 }
 interface Answer {
   outputs: Output[];
+  /** The names of the outputs of which the request wanted classes. */
+  classified: ReadonlySet<string>;
   ms: number;
   bytes: number;
 }
@@ -111,19 +115,19 @@ function Scores({ name, scores }: { name: string; scores: ClassScore[] }) {
   );
 }
 
-function OutputView({ output }: { output: Output }) {
+function OutputView({ output, isClassified }: { output: Output; isClassified: boolean }) {
   const data = output.data ?? [];
-  const classes = output.datatype === 'BYTES' ? data.map((text) => parseClass(String(text))) : [];
-  const isClassified = classes.length > 0 && classes.every((one) => one !== null);
-  const scores = isClassified ? (classes as ClassScore[]) : topScores({ ...output, data }, MOST_CLASSES);
-  const texts = data.slice(0, MOST_SHOWN).map((value) => (typeof value === 'number' ? String(Number(value.toPrecision(7))) : String(value)));
+  // Texts of a model may look like classes ("12:30").
+  const classes = isClassified ? classesOf({ ...output, data }) : null;
+  const scores = classes ?? topScores({ ...output, data }, MOST_CLASSES);
+  const texts = data.slice(0, MOST_SHOWN).map((value) => formatScalar(value, output.datatype));
   return (
     <section class="card" aria-label={`Output ${output.name}`}>
       <h2>
-        {output.name} <span class="muted">{isClassified ? 'the highest values, with their labels' : `${output.datatype} ${shape(output.shape)}`}</span>
+        {output.name} <span class="muted">{classes ? 'the highest values, with their labels' : `${output.datatype} ${shape(output.shape)}`}</span>
       </h2>
       {scores && <Scores name={output.name} scores={scores} />}
-      {!isClassified && (
+      {!classes && (
         <pre class="values" tabIndex={0} role="region" aria-label={`Values of ${output.name}`}>
           {texts.join(output.datatype === 'BYTES' ? '\n' : ' ')}
           {data.length > MOST_SHOWN ? ` … and ${number(data.length - MOST_SHOWN)} more` : ''}
@@ -176,6 +180,8 @@ function parseParameters(text: string): Record<string, unknown> | undefined {
   } catch (error) {
     throw new Error(`the parameters are not JSON: ${textOf(error)}`);
   }
+  const inexact = findInexact(text);
+  if (inexact) throw new Error(`${inexact} has more digits than a browser can send as a number`);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('the parameters are not a JSON object');
   return value as Record<string, unknown>;
 }
@@ -225,15 +231,16 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
   const run = async () => {
     setShows(true);
     if (!isComplete) return;
-    if (isDecoupled) return stream.start(path, toGenerate(body));
+    if (isDecoupled) return stream.start(path, toGenerate(body), metadata.outputs);
     setSending(true);
     setRefusal('');
     const start = performance.now();
     try {
-      const reply = await send(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+      const reply = await send(path, { ...BY_USER, method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
       const text = await reply.text();
       if (!reply.ok) throw new Refusal(reply.status, textOfError(text, reply.status));
-      setAnswer({ ...(JSON.parse(text) as { outputs: Output[] }), ms: performance.now() - start, bytes: text.length });
+      const classified = new Set((body.outputs ?? []).filter((output) => output.parameters?.['classification']).map((output) => output.name));
+      setAnswer({ ...(parseReply(text) as { outputs: Output[] }), classified, ms: performance.now() - start, bytes: text.length });
     } catch (error) {
       setAnswer(null);
       setRefusal(explain(error));
@@ -292,7 +299,7 @@ function Form({ metadata, config }: { metadata: ModelMetadata; config: ModelConf
         </div>
         {isDecoupled && <Responses stream={stream} />}
         {answer?.outputs.map((output) => (
-          <OutputView key={output.name} output={output} />
+          <OutputView key={output.name} output={output} isClassified={answer.classified.has(output.name)} />
         ))}
         {isComplete && <Snippets call={{ base: location.origin + root, path, body: isDecoupled ? toGenerate(body) : body, needsKey: Boolean(readKey()), isStream: isDecoupled }} />}
       </div>
@@ -314,22 +321,31 @@ function Chosen({ name }: { name: string }) {
   );
 }
 
+/** The models that a request reaches. */
+async function readServed(signal: AbortSignal): Promise<Model[]> {
+  const index = await readIndex(signal);
+  const idle = index.find((entry) => entry.state && isIdle(entry));
+  // A model on demand that was unloaded looks like one that nobody is served with, but says that it is ready.
+  const isOnDemand = saysOnDemand(index) || (idle !== undefined && (await send(`${modelPath(idle.name)}/ready`, { signal })).ok);
+  return servedOf(index, isOnDemand);
+}
+
 export function TryIt({ name }: { name: string }) {
-  const index = useLoaded((signal) => readIndex(signal), []);
-  const ready = groupByName(index.value ?? []).filter((model) => stateOf(model) === 'READY');
+  const served = useLoaded(readServed, []);
+  const models = served.value ?? [];
   useEffect(() => {
-    if (!name && ready[0]) location.replace(linkTo('try', ready[0].name));
-  }, [name, ready[0]?.name]);
+    if (!name && models[0]) location.replace(linkTo('try', models[0].name));
+  }, [name, models[0]?.name]);
   return (
     <>
       <h1>Try it</h1>
-      <Pending of={index} />
-      {index.value && ready.length === 0 && <Notice kind="info">No model is ready.</Notice>}
-      {ready.length > 0 && (
+      <Pending of={served} />
+      {served.value && models.length === 0 && <Notice kind="info">No model is ready.</Notice>}
+      {models.length > 0 && (
         <label class="chosen">
           Model
           <select value={name} onChange={(event) => (location.hash = linkTo('try', event.currentTarget.value))}>
-            {ready.map((model) => (
+            {models.map((model) => (
               <option key={model.name}>{model.name}</option>
             ))}
           </select>

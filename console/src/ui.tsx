@@ -3,17 +3,14 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal, onKey, textOf } from './api.ts';
+import { poll } from './poll.ts';
+import { partsOf } from './route.ts';
 
 type Children = { children?: ComponentChildren };
 
+export { linkTo } from './route.ts';
 /** The route behind the hash of the address: "models", "digits". */
-export function readRoute(): string[] {
-  return location.hash
-    .replace(/^#\/?/, '')
-    .split('/')
-    .filter(Boolean)
-    .map((part) => decodeURIComponent(part));
-}
+const readRoute = () => partsOf(location.hash);
 export function useRoute(): string[] {
   const [route, setRoute] = useState(readRoute);
   useEffect(() => {
@@ -23,48 +20,55 @@ export function useRoute(): string[] {
   }, []);
   return route;
 }
-export function linkTo(...parts: string[]): string {
-  return `#/${parts.map(encodeURIComponent).join('/')}`;
-}
 
 export interface Loaded<T> {
   value: T | null;
+  /** Why the last attempt failed; `value` is then the one from before, if there was one. */
   error: string;
-  isLoading: boolean;
   reload: () => void;
 }
 
-/** Loads a value, again when `keys` change, when there is a new key, and every `everyMs` while the page is visible. */
+/**
+ * Loads a value, again when `keys` change, when there is a new key, and, with `everyMs`, from time to time while the page
+ * is visible and the server asks for no other key.
+ */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: unknown[], everyMs = 0): Loaded<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState('');
-  const [isLoading, setLoading] = useState(true);
   const [turn, setTurn] = useState(0);
   const current = useRef(load);
   current.current = load;
   const reload = useCallback(() => setTurn((n) => n + 1), []);
-  useEffect(() => onKey((isWanted) => !isWanted && reload()), []);
+  useEffect(() => onKey((event) => !event.isWanted && reload()), []);
   useEffect(() => {
     setValue(null);
+    setError('');
   }, keys);
+  useEffect(
+    () =>
+      poll({
+        load: (signal) => current.current(signal),
+        everyMs,
+        isSeen: () => document.visibilityState === 'visible',
+        take: (result) => {
+          setValue(() => result);
+          setError('');
+        },
+        fail: (reason) => setError(textOf(reason)),
+      }),
+    [...keys, turn, everyMs],
+  );
+  return { value, error, reload };
+}
+
+/** Calls `act` when `turn` changes, and not for the first one. */
+export function useChange(turn: unknown, act: () => void) {
+  const last = useRef(turn);
   useEffect(() => {
-    const abort = new AbortController();
-    setLoading(true);
-    current
-      .current(abort.signal)
-      .then((result) => {
-        setValue(() => result);
-        setError('');
-      })
-      .catch((reason: unknown) => !abort.signal.aborted && setError(textOf(reason)))
-      .finally(() => !abort.signal.aborted && setLoading(false));
-    const timer = everyMs ? setInterval(() => document.visibilityState === 'visible' && reload(), everyMs) : undefined;
-    return () => {
-      abort.abort();
-      clearInterval(timer);
-    };
-  }, [...keys, turn, everyMs]);
-  return { value, error, isLoading, reload };
+    if (last.current === turn) return;
+    last.current = turn;
+    act();
+  }, [turn]);
 }
 
 export function Notice({ kind, children }: Children & { kind: 'error' | 'good' | 'info' }) {
@@ -77,9 +81,9 @@ export function Notice({ kind, children }: Children & { kind: 'error' | 'good' |
   );
 }
 
-/** What is shown in place of a value that could not be loaded, or not yet. */
+/** What is shown in place of a value that could not be loaded, or not yet. A value from before stays. */
 export function Pending<T>({ of }: { of: Loaded<T> }) {
-  if (of.error) return <Notice kind="error">{of.error}</Notice>;
+  if (of.error) return <Notice kind="error">{of.value === null ? of.error : `${of.error} (what is shown is from before)`}</Notice>;
   if (of.value === null) return <p role="status">Loading…</p>;
   return null;
 }
@@ -100,8 +104,11 @@ export interface SortHead {
   text: string;
   /** Whether the rows are in the order of this column now. */
   isUsed: boolean;
+  /** Whether the least comes first. */
+  isAscending?: boolean;
   onSort: () => void;
 }
+const arrowOf = (head: SortHead) => (head.isUsed ? (head.isAscending ? ' ▲' : ' ▼') : head.isAscending ? ' △' : ' ▽');
 
 /** A table that scrolls by itself on narrow screens, also by keyboard. */
 export function Table({ label, head, children, isPlain }: Children & { label: string; head: (string | SortHead)[]; isPlain?: boolean }) {
@@ -116,10 +123,10 @@ export function Table({ label, head, children, isPlain }: Children & { label: st
                   {one}
                 </th>
               ) : (
-                <th scope="col" key={one.text} aria-sort={one.isUsed ? 'descending' : 'none'}>
+                <th scope="col" key={one.text} aria-sort={one.isUsed ? (one.isAscending ? 'ascending' : 'descending') : 'none'}>
                   <button type="button" class="sort" onClick={one.onSort}>
                     {one.text}
-                    <span aria-hidden="true">{one.isUsed ? ' ▼' : ' ▽'}</span>
+                    <span aria-hidden="true">{arrowOf(one)}</span>
                   </button>
                 </th>
               ),

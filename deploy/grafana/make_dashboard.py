@@ -231,10 +231,12 @@ def variables():
     of_instance = f'{of_job}, instance=~"$instance"'
     of_model = f'{of_instance}, model=~"$model"'
     counter = "nv_inference_count"
+    # A server without a model has no counters of models; Triton's servers have nothing else.
+    server = f'__name__=~"{counter}|nereid_server_live"'
     return [
         source,
-        variable("job", "Job", f"label_values({counter}, job)"),
-        variable("instance", "Server", f"label_values({counter}{{{of_job}}}, instance)", **all_of),
+        variable("job", "Job", f"label_values({{{server}}}, job)"),
+        variable("instance", "Server", f"label_values({{{server}, {of_job}}}, instance)", **all_of),
         variable("model", "Model", f"label_values({counter}{{{of_instance}}}, model)", **all_of),
         variable("version", "Version", f"label_values({counter}{{{of_model}}}, version)", **all_of),
     ]

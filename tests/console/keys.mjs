@@ -34,12 +34,42 @@ await inBrowser({}, async (page, { problems, context }) => {
   await messages.getByText('digits').first().waitFor();
   assert.doesNotMatch(await messages.innerText(), /key-of-the/);
 
+  // Who gives no other key is left in peace, and the server is asked nothing with the wrong one.
+  await page.clock.install();
+  await page.goto(`${console_url}#/`);
+  await page.reload();
+  await page.getByRole('button', { name: 'Key is set' }).click();
+  await dialog.getByLabel('API key or token').fill('key-of-the-burglar');
+  await dialog.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('The server does not accept this key').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.waitForLoadState('networkidle');
+  const asked = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.clock.runFor(60_000);
+  assert.deepEqual(asked, []);
+  assert.equal(await dialog.count(), 0);
+  // What the user does is another matter.
+  await page.goto(`${console_url}#/settings`);
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Key is set' }).waitFor();
+
   // The browser's own reports of the refusals, which the page has shown.
   const refusals = problems.filter((text) => /status of (401|403)/.test(text));
   assert.ok(refusals.length > 0);
   problems.splice(0, problems.length, ...problems.filter((text) => !refusals.includes(text)));
 
+  // Another tab has no key. What needs none goes on there.
   const other = await context.newPage();
+  await other.clock.install();
   await other.goto(console_url);
-  await other.getByRole('dialog', { name: 'Key' }).waitFor();
+  const question = other.getByRole('dialog', { name: 'Key' });
+  await question.getByRole('button', { name: 'Cancel' }).click();
+  await other.getByText('The server takes requests').waitFor();
+  await other.waitForLoadState('networkidle');
+  const later = [];
+  other.on('request', (request) => later.push(new URL(request.url()).pathname));
+  await other.clock.runFor(30_000);
+  assert.deepEqual([...new Set(later)].sort(), ['/v2/health/live', '/v2/health/ready']);
+  assert.equal(await question.count(), 0);
 });

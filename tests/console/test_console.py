@@ -56,6 +56,7 @@ DELAY = 'parameters { key: "execute_delay_ms" value: { string_value: "40" } }'
 def write_models(repository):
     models.copy_example(repository, "digits")
     models.write_model(repository, "simple_string_id", models.identity_config("BYTES", [-1]))
+    models.write_model(repository, "whole", models.identity_config("INT64", [-1]))
     models.write_model(repository, "picture", models.identity_config("FP32", [3, 8, 8]))
     models.write_model(repository, "stage", models.identity_config("FP32", [-1]))
     models.write_model(repository, "pipeline", PIPELINE)
@@ -127,6 +128,22 @@ def test_what_operators_do(server):
 
 def test_what_happens_to_single_requests(server):
     run("requests.mjs", server)
+
+
+def test_what_models_answer(server):
+    run("answers.mjs", server)
+
+
+def test_what_is_said_of_troubles(server):
+    run("troubles.mjs", server)
+
+
+def test_models_on_demand(require_server, browser, tmp_path):
+    repository = tmp_path / "models"
+    for name in ("first", "second"):
+        models.write_model(repository, name, models.identity_config("FP32", [-1]))
+    with servers.running(repository, args=["--model-control-mode=ondemand"], log_dir=tmp_path) as server:
+        run("ondemand.mjs", server)
 
 
 def test_without_traces(require_server, browser, tmp_path):

@@ -32,6 +32,13 @@ await inBrowser({}, async (page) => {
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate('document.activeElement.id'), 'main');
 
+  // Names ascend, numbers descend.
+  const order = async () => (await page.getByRole('columnheader').evaluateAll((heads) => heads.map((head) => head.ariaSort))).filter(Boolean);
+  await page.getByRole('link', { name: 'digits' }).waitFor();
+  assert.deepEqual(await order(), ['ascending', 'none', 'none', 'none', 'none', 'none']);
+  await page.getByRole('button', { name: 'Answered' }).click();
+  assert.deepEqual(await order(), ['none', 'descending', 'none', 'none', 'none', 'none']);
+
   // A model of many: found by its name, unloaded, loaded again.
   await page.getByLabel('Name contains').fill('SIMPLE_str');
   await page.getByText('1 of').waitFor();
@@ -51,6 +58,23 @@ await inBrowser({}, async (page) => {
   await page.getByRole('dialog').getByRole('button', { name: 'Load' }).click();
   await page.getByText('simple_string_id was loaded in').waitFor();
   assert.match(await infer(), /"outputs"/);
+
+  // What is loaded by Reload is shown, and what was open stays open.
+  await page.getByText('Show the configuration').click();
+  const shown = page.getByRole('region', { name: 'configuration' });
+  await shown.getByText('"max_batch_size": 0').waitFor();
+  const config = JSON.parse(await ask('/v2/models/simple_string_id/config'));
+  await page.route('**/simple_string_id/load', (route) =>
+    route.continue({ postData: JSON.stringify({ parameters: { config: JSON.stringify({ ...config, max_batch_size: 7 }) } }) }),
+  );
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload' }).click();
+  await page.getByText('simple_string_id was reloaded in').waitFor();
+  await page.getByText('up to 7').waitFor();
+  await shown.getByText('"max_batch_size": 7').waitFor();
+  await page.getByRole('row', { name: 'INPUT0 BYTES [-1, -1]' }).waitFor();
+  // A model whose files have not changed keeps what it was loaded with.
+  for (const verb of ['unload', 'load']) await ask(`/v2/repository/models/simple_string_id/${verb}`, {});
 
   // A model that cannot be loaded says why, in the server's own words.
   await page.goto(`${console_url}#/models/broken`);

@@ -50,6 +50,12 @@ def test_the_variables_are_those_that_queries_use():
     assert made == (used - {"__rate_interval"}) | {"datasource"}
 
 
+def test_servers_without_a_model_can_be_chosen():
+    queries = {v["name"]: v["query"]["query"] for v in dashboards.dashboard()["templating"]["list"] if v["type"] == "query"}
+    for name in ("job", "instance"):
+        assert re.search(r'__name__=~"[^"]*\bnereid_server_live\b', queries[name]), queries[name]
+
+
 def test_what_belongs_to_a_server_or_a_model_is_chosen_by_the_variables():
     for panel in PANELS:
         for target in panel["targets"]:

@@ -110,6 +110,30 @@ def test_real_requests_fit_the_document(server, document):
         api[path][method].validate_response(reply)
 
 
+def test_answers_that_generated_requests_hardly_hit(server, document):
+    api = schemathesis.openapi.from_dict(document)
+    url = f"http://{server.http}/v2"
+    # The time is over when the request has been read.
+    late = {"timeout": 30, "headers": {"Request-Timeout": "1us"}}
+    text = {"INPUT0": ["a", "b"]}
+    for path, method, status, reply in [
+        ("/v2/models/{model}/infer", "POST", 504, requests.post(f"{url}/models/pair/infer", cloud.json_body(), **late)),
+        ("/v2/models/{model}/generate", "POST", 504, requests.post(f"{url}/models/texts/generate", json=text, **late)),
+        ("/v2/models/{model}/generate_stream", "POST", 504, requests.post(f"{url}/models/texts/generate_stream", json=text, **late)),
+        ("/v2/models/{model}/ready", "GET", 200, requests.get(f"{url}/models/pair/ready?verbose", timeout=30)),
+        ("/v2/repository/{repository}/models/{model}/load", "POST", 501, requests.post(f"{url}/repository/r/models/pair/load", timeout=30)),
+    ]:
+        assert reply.status_code == status, (path, reply.text)
+        assert str(status) in document["paths"][path][method.lower()]["responses"], path
+        api[path][method].validate_response(reply)
+
+
+def test_what_a_server_answers_that_has_too_many_connections(document):
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            assert method == "parameters" or "503" in operation["responses"], (method, path)
+
+
 def generate(server):
     url = f"http://{server.http}/v2/models/texts/generate"
     return requests.post(url, json={"INPUT0": ["a", "b"]}, timeout=30)
