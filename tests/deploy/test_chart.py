@@ -5,6 +5,7 @@ of deploy/kubernetes, which are made of it."""
 import contextlib
 import json
 import pathlib
+import re
 
 import charts
 import pytest
@@ -44,6 +45,8 @@ SETS = {
         "nodeSelector": {"disk": "fast"}, "priorityClassName": "high", "imagePullSecrets": [{"name": "registry"}],
         "fullnameOverride": "inference", "shutdown": {"preStopSleepSeconds": 3}, "probes": {"grpc": True},
     },
+    "folder": {"models": {"persistentVolumeClaim": "models", "folder": "production/models"}},
+    "grpc alone": {"extraArgs": ["--allow-http=false"], "probes": {"grpc": True, "timeoutSeconds": 7}, "admin": {"port": 9003}},
     "few": {"metrics": {"enabled": False}, "networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False},
             "serviceAccount": {"create": False}, "admin": {"enabled": False}, "replicaCount": 1},
 }  # fmt: skip
@@ -121,10 +124,65 @@ def test_probes_ask_what_they_are_for(render):
     assert asked == {"startup": "/v2/health/live", "liveness": "/v2/health/live", "readiness": "/v2/health/ready"}
     patient = Pod(render({"probes": {"startupSeconds": 600}})).container["startupProbe"]
     assert patient["periodSeconds"] * patient["failureThreshold"] == 600
-    over_grpc = Pod(render({"probes": {"grpc": True}, "ports": {"grpc": 9001}})).container
-    assert over_grpc["readinessProbe"]["grpc"] == {"port": 9001}
     with_tls = Pod(render({"tls": {"existingSecret": "tls"}})).container
     assert with_tls["livenessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+
+def test_probes_over_grpc_ask_nothing_over_http_and_do_not_end_what_is_not_ready(render):
+    container = Pod(render({"ports": {"grpc": 9001}, **SETS["grpc alone"]})).container
+    assert container["readinessProbe"]["grpc"] == {"port": 9001}
+    for name in ("startup", "liveness"):
+        # gRPC's health service says whether a server is ready and nothing else.
+        assert not {"httpGet", "grpc"} & set(container[f"{name}Probe"])
+        asked = container[f"{name}Probe"]["exec"]["command"]
+        assert asked == ["nereid", "health", "--live", "--url=http://127.0.0.1:9003", "--timeout=7s"]
+    assert of_kind(render(), "Pod") is not None
+    # `helm test` could only ask over HTTP.
+    assert of_kind(render(SETS["grpc alone"]), "Pod") is None
+
+
+def test_helm_test_trusts_the_certificate_that_the_pods_have(render):
+    tester = of_kind(render(SETS["keys"]), "Pod")["spec"]
+    (container,) = tester["containers"]
+    assert {"--url=https://nereid:8000", "--ca=/etc/nereid/tls/tls.crt"} <= set(container["args"])
+    (mount,), (volume,) = container["volumeMounts"], tester["volumes"]
+    assert mount["mountPath"] == "/etc/nereid/tls" and mount["name"] == volume["name"]
+    assert volume["secret"] == {"secretName": "tls", "items": [{"key": "tls.crt", "path": "tls.crt"}]}
+    assert not any("--ca" in arg for arg in of_kind(render(), "Pod")["spec"]["containers"][0]["args"])
+
+
+# A label of a Service's name: https://kubernetes.io/docs/concepts/overview/working-with-objects/names
+LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+RELEASES = ("123", "1e5", "0x1f", "a.b", "1.5", "yes", "null", "x" * 53)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_release_may_be_called_as_helm_permits(helm, release):
+    everything = {**SETS["hpa"], **ALL_OF_METRICS, "models": SETS["bucket"]["models"], "cache": {"type": "persistentVolumeClaim"}}
+    for values in (everything, {**SETS["keda"], "nameOverride": "yes"}):
+        made = helm.objects(values, name=release, namespace="default")
+        assert [found for one in made for found in schemas.check(one)] == []
+        for one in made:
+            assert LABEL.fullmatch(one["metadata"]["name"]), one["metadata"]["name"]
+            assert all(isinstance(value, str) for value in one["metadata"]["labels"].values())
+        deployment = of_kind(made, "Deployment")
+        name, labels = deployment["metadata"]["name"], deployment["spec"]["selector"]["matchLabels"]
+        assert labels["app.kubernetes.io/instance"] == release
+        assert labels["app.kubernetes.io/name"] == values.get("nameOverride", "nereid")
+        # What is referred to by its name.
+        assert Pod(made).spec["serviceAccountName"] == of_kind(made, "ServiceAccount")["metadata"]["name"] == name
+        scaler = of_kind(made, "HorizontalPodAutoscaler") or of_kind(made, "ScaledObject")
+        assert scaler["spec"]["scaleTargetRef"]["name"] == name
+        assert {one["metadata"]["name"] for one in made if one["kind"] == "Service"} == {name, f"{name}-pods", f"{name}-metrics"}
+
+
+def test_names_that_yaml_takes_for_something_else_arrive_as_they_are(render):
+    values = {"serviceAccount": {"create": False, "name": "123"}, "runtimeClassName": "1e5", "priorityClassName": "yes"}
+    pod = Pod(render(values)).spec
+    assert (pod["serviceAccountName"], pod["runtimeClassName"], pod["priorityClassName"]) == ("123", "1e5", "yes")
+    made = render({"serviceAccount": {"name": "123"}, "fullnameOverride": "null"})
+    assert of_kind(made, "ServiceAccount")["metadata"]["name"] == "123"
+    assert of_kind(made, "Deployment")["metadata"]["name"] == "null"
 
 
 def test_the_grace_period_is_as_long_as_the_server_may_take(render):
@@ -145,6 +203,8 @@ def test_models_come_from_a_claim_a_config_map_or_a_store(render):
     pod = Pod(render(SETS["claim"]))
     assert pod.mounted("/models")["persistentVolumeClaim"] == {"claimName": "models", "readOnly": True}
     assert {"--model-repository=/models", "--model-control-mode=poll", "--repository-poll-secs=5"} <= set(pod.args)
+    (mount,) = [one for one in Pod(render(SETS["folder"])).container["volumeMounts"] if one["name"] == "models"]
+    assert mount == {"name": "models", "mountPath": "/models", "readOnly": True, "subPath": "production/models"}
     pod = Pod(render(SETS["config map"]))
     assert pod.mounted("/models")["configMap"]["items"] == [{"key": "a", "path": "repository/digits/1/model.onnx"}]
     assert "--model-repository=/models/repository" in pod.args
@@ -186,6 +246,10 @@ def test_access_to_stores_comes_from_secrets_and_copies_go_to_the_cache(render):
     assert of_kind(made, "ServiceAccount")["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn"}
     stores = {"models": {"repositories": ["as://account/container", "azure://account/other"]}}
     assert Pod(render(stores)).mounted("/var/cache/nereid")["emptyDir"] == {"sizeLimit": "10Gi"}
+    for store in ("s3", "gs", "as", "azure"):
+        pod = Pod(render({"models": {"repositories": [f"{store}://place/models"]}}))
+        assert "emptyDir" in pod.mounted("/var/cache/nereid"), store
+        assert pod.environment["TRITON_AZURE_MOUNT_DIRECTORY"] == "/var/cache/nereid"
     own = render({**stores, "cache": {"type": "persistentVolumeClaim", "existingClaim": "mine"}})
     assert of_kind(own, "PersistentVolumeClaim") is None
     assert Pod(own).mounted("/var/cache/nereid")["persistentVolumeClaim"] == {"claimName": "mine"}
@@ -223,6 +287,8 @@ def test_something_scales_the_pods_or_their_number_is_given(render):
     assert query == f'sum(nv_inference_pending_request_count{{namespace="prod", service="{service}"}})'
     own = render({"keda": {"enabled": True, "query": "up", "targetCPU": 0}})
     assert [one["metadata"].get("query") for one in of_kind(own, "ScaledObject")["spec"]["triggers"]] == ["up"]
+    none = render({"keda": {"enabled": True, "query": "up", "minReplicas": 0}})
+    assert of_kind(none, "ScaledObject")["spec"]["minReplicaCount"] == 0
 
 
 def test_metrics_are_scraped_under_the_names_of_the_rules(render):
@@ -235,6 +301,10 @@ def test_metrics_are_scraped_under_the_names_of_the_rules(render):
     (endpoint,) = monitor["endpoints"]
     assert endpoint["port"] == service["spec"]["ports"][0]["name"] == "metrics"
     assert {"targetLabel": "job", "replacement": "nereid"} in endpoint["relabelings"]
+    assert "authorization" not in endpoint
+    with_key = {"enabled": True, "authorization": {"existingSecret": "scraper", "key": "nereid"}}
+    (endpoint,) = of_kind(render({"metrics": {"serviceMonitor": with_key}}), "ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["authorization"] == {"type": "Bearer", "credentials": {"name": "scraper", "key": "nereid"}}
     rules = yaml.safe_load((charts.DEPLOY / "prometheus" / "rules.yml").read_text())
     assert of_kind(made, "PrometheusRule")["spec"] == rules
     dashboard = of_kind(made, "ConfigMap", "-dashboard")
@@ -309,6 +379,13 @@ WRONG = {
     "a budget in a unit that is none": ({"models": {"onDemand": {"memoryBudget": "1 GB"}}}, "/models/onDemand/memoryBudget"),
     "no time to wait for a model": ({"models": {"onDemand": {"loadWaitSeconds": 0}}}, "/models/onDemand/loadWaitSeconds"),
     "rules without metrics": ({"metrics": {"enabled": False, "prometheusRule": {"enabled": True}}}, "metrics.enabled is false"),
+    "no pods, and nothing that says when to start one": ({"keda": {"enabled": True, "minReplicas": 0}}, "set keda.query"),
+    "a folder of no claim": ({"models": {"folder": "a"}}, "models.persistentVolumeClaim is not"),
+    "a folder outside of the claim": ({"models": {"persistentVolumeClaim": "m", "folder": "../a"}}, "/models/folder"),
+    "a name that no Service may have": ({"fullnameOverride": "1a"}, "/fullnameOverride"),
+    "pods without HTTP that are asked over it": ({"extraArgs": ["--allow-http=FALSE"]}, "set probes.grpc"),
+    "nothing that says whether a pod is live": (
+        {"probes": {"grpc": True}, "admin": {"enabled": False}}, "set admin.enabled"),
     "a probe over gRPC with TLS": ({"probes": {"grpc": True}, "tls": {"existingSecret": "t"}}, "without TLS only"),
 }  # fmt: skip
 

@@ -10,11 +10,12 @@ import urllib.error
 import urllib.request
 
 import charts
+import grpc
 import pytest
 import yaml
 from harness import certificates, models
 from harness import server as servers
-from test_chart import SETS, Pod
+from test_chart import SETS, Pod, of_kind
 
 pytestmark = pytest.mark.newer
 OPEN = ssl._create_unverified_context()
@@ -76,8 +77,25 @@ class Server:
                 return error.code
         return 0
 
+    def run(self, command, places):
+        """The exit status of a command of the image, with other texts in place of some of its arguments'."""
+        assert command[0] == "nereid"
+        for before, after in places.items():
+            command = [word.replace(before, after) for word in command]
+        return servers.run_to_end(command[1:]).returncode
+
     def probe(self, kind):
-        asked = self.pod.container[f"{kind}Probe"]["httpGet"]
+        """200 if the probe succeeds, as Kubernetes makes it."""
+        asked = self.pod.container[f"{kind}Probe"]
+        if "exec" in asked:
+            status = self.run(asked["exec"]["command"], {"127.0.0.1:8003": f"127.0.0.1:{self.ports['admin']}"})
+            return 200 if status == 0 else 0
+        if "grpc" in asked:
+            with grpc.insecure_channel(f"127.0.0.1:{self.ports['grpc']}") as channel, contextlib.suppress(grpc.RpcError):
+                # An empty HealthCheckRequest, and SERVING.
+                return 200 if channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=10) == b"\x08\x01" else 0
+            return 0
+        asked = asked["httpGet"]
         assert asked["port"] == "http" and asked.get("scheme", "HTTP").lower() == self._scheme
         return self.ask("http", asked["path"])
 
@@ -97,6 +115,19 @@ def test_a_pod_is_ready_and_loads_no_model_for_others(pod, tmp_path):
         assert server.ask("admin", "/v2/models/digits") == 200
 
 
+def test_a_pod_without_http_is_asked_by_other_means_and_is_live_when_it_is_not_ready(pod, tmp_path):
+    shutil.copytree(models.EXAMPLES / "digits", tmp_path / "models" / "digits")
+    (tmp_path / "models" / "broken" / "1").mkdir(parents=True)
+    (tmp_path / "models" / "broken" / "1" / "model.onnx").write_bytes(b"no model")
+    made = pod({"extraArgs": ["--allow-http=false"], "probes": {"grpc": True}, "models": {"controlMode": "explicit"}})
+    with Server(made, tmp_path, {"/opt/nereid/share/nereid/models": tmp_path / "models"}) as server:
+        assert [server.probe(kind) for kind in ("startup", "liveness", "readiness")] == [200, 200, 200]
+        assert server.ask("http", "/v2") == 0
+        # A model that cannot be loaded keeps the pod from being ready, and must not have it started again.
+        assert server.ask("admin", "/v2/repository/models/broken/load", "POST") >= 400
+        assert [server.probe(kind) for kind in ("startup", "liveness", "readiness")] == [200, 200, 0]
+
+
 def test_models_of_a_config_map_are_served_and_nothing_else_of_it(pod, tmp_path):
     made = pod({"models": {"configMap": {"name": "m", "items": [{"key": "k", "path": "digits/1/model.onnx"}]}}})
     (item,) = made.mounted("/models")["configMap"]["items"]
@@ -105,7 +136,7 @@ def test_models_of_a_config_map_are_served_and_nothing_else_of_it(pod, tmp_path)
         assert server.ask("http", "/v2/models/digits/ready") == 200
 
 
-def test_keys_and_certificates_come_from_secrets(pod, tmp_path):
+def test_keys_and_certificates_come_from_secrets(helm, pod, tmp_path):
     authority = certificates.make(tmp_path, "authority")
     made = certificates.make(tmp_path, "server", authority)
     keys = tmp_path / "keys.json"
@@ -123,6 +154,10 @@ def test_keys_and_certificates_come_from_secrets(pod, tmp_path):
         assert server.ask("http", "/v2/models/digits") == 401
         assert server.ask("http", "/v2/models/digits", Authorization=f"Bearer {key}") == 200
         assert server.ask("admin", "/v2/models/digits", Authorization=f"Bearer {key}") == 200
+        # `helm test`, which finds no authority of these certificates in its image.
+        tester = of_kind(helm.objects(SETS["keys"], name="nereid", namespace="default"), "Pod")["spec"]["containers"][0]
+        places = {"nereid:8000": f"localhost:{server.ports['http']}", "/etc/nereid/tls": str(tmp_path / "tls")}
+        assert server.run(["nereid", *tester["args"]], places) == 0
 
 
 def test_the_manifests_have_the_flags_of_the_chart(pod):

@@ -6,6 +6,8 @@ import concurrent.futures
 import http.server
 import itertools
 import queue
+import re
+import resource
 import socketserver
 import threading
 import urllib.error
@@ -61,6 +63,24 @@ def test_the_program_refuses_a_file_with_a_mistake(kind, tmp_path):
     text = balancers.placed(kind, balancers.shipped(kind), tmp_path)
     wrong = text.replace({"haproxy": "leastconn", "nginx": "least_conn", "envoy": "LEAST_REQUEST"}[kind], "least_of_all")
     assert not balancers.check(kind, tmp_path, wrong)[0]
+
+
+def test_nginx_has_a_descriptor_for_every_connection(tmp_path):
+    if reason := balancers.missing("nginx"):
+        pytest.skip(f"deploy/proxies is NOT tested with it: {reason}")
+    text = balancers.placed("nginx", balancers.shipped("nginx"), tmp_path)
+    said = "worker_connections exceed open file resource limit"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # As a shell or a container may start it.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        accepted, words = balancers.check("nginx", tmp_path, text)
+        assert accepted and said not in words, words
+        # What nginx says where there are too few.
+        fewer = re.sub(r"worker_rlimit_nofile \d+;", "", text)
+        assert said in balancers.check("nginx", tmp_path, fewer)[1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_requests_of_one_connection_reach_all_replicas(balancer):

@@ -3,27 +3,36 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* Short enough for the suffixes of other objects. */}}
+{{- /* Short enough for the suffixes of other objects, and a name for a Service, which has no dots and begins with a letter;
+a release may be called a.b or 123. Templates quote all names: YAML takes 123 for a number and yes for a boolean. */}}
 {{- define "nereid.fullname" -}}
+{{- $release := .Release.Name | replace "." "-" }}
+{{- $full := printf "%s-%s" $release (include "nereid.name" .) }}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
-{{- else if contains (include "nereid.name" .) .Release.Name }}
-{{- .Release.Name | trunc 52 | trimSuffix "-" }}
-{{- else }}
-{{- printf "%s-%s" .Release.Name (include "nereid.name" .) | trunc 52 | trimSuffix "-" }}
+{{- $full = .Values.fullnameOverride }}
+{{- else if contains (include "nereid.name" .) $release }}
+{{- $full = $release }}
 {{- end }}
+{{- if regexMatch "^[0-9]" $full }}
+{{- $full = printf "%s-%s" .Chart.Name $release }}
+{{- end }}
+{{- $full | trunc 52 | trimAll "-" }}
 {{- end }}
 
 {{- define "nereid.selector" -}}
-app.kubernetes.io/name: {{ include "nereid.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "nereid.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{- define "nereid.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
 {{- end }}
 
 {{- define "nereid.labels" -}}
 {{ include "nereid.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ include "nereid.chart" . | quote }}
 {{- end }}
 
 {{- define "nereid.serviceAccount" -}}
@@ -43,7 +52,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "nereid.hasObjectStore" -}}
-{{- range .Values.models.repositories }}{{ if regexMatch "^(s3|gs|as)://" . }}yes{{ end }}{{ end }}
+{{- range .Values.models.repositories }}{{ if regexMatch "^(s3|gs|as|azure)://" . }}yes{{ end }}{{ end }}
+{{- end }}
+
+{{- /* Whether pods serve HTTP. The flag is in nobody's values but among extraArgs. */}}
+{{- define "nereid.hasHttp" -}}
+{{- $has := "yes" }}
+{{- range .Values.extraArgs }}{{ if regexMatch "^--allow-http=(?i:false|off|0)$" . }}{{ $has = "" }}{{ end }}{{ end }}
+{{- $has }}
+{{- end }}
+
+{{- define "nereid.hasAdmin" -}}
+{{- if or .Values.admin.enabled .Values.apiKeys.existingSecret }}yes{{ end }}
 {{- end }}
 
 {{- define "nereid.cacheClaim" -}}
@@ -68,6 +88,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail (printf "%s.minReplicas is %v, which is more than %s.maxReplicas, %v" $name $scaling.minReplicas $name $scaling.maxReplicas) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.keda.enabled (eq (int .Values.keda.minReplicas) 0) (not .Values.keda.query) }}
+{{- fail "keda.minReplicas is 0 and keda.query is empty: without a pod there are no metrics of pods, so that none would ever be started again; set keda.query to one that something else answers, such as what stands in front" }}
+{{- end }}
+{{- if and .Values.models.folder (not .Values.models.persistentVolumeClaim) }}
+{{- fail "models.folder is set and models.persistentVolumeClaim is not, of which it is a folder" }}
+{{- end }}
 {{- if and .Values.models.persistentVolumeClaim .Values.models.configMap.name }}
 {{- fail "models.persistentVolumeClaim and models.configMap.name are both set, and both would be /models: choose one, or mount one by extraVolumes" }}
 {{- end }}
@@ -88,6 +114,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- if and .Values.probes.grpc .Values.tls.existingSecret }}
 {{- fail "probes.grpc is true and tls.existingSecret is set: Kubernetes asks over gRPC without TLS only; leave probes.grpc false" }}
+{{- end }}
+{{- if and .Values.probes.grpc (not (include "nereid.hasAdmin" .)) }}
+{{- fail "probes.grpc is true and admin.enabled is false: gRPC says whether a server is ready, and only the admin listener, whether it is live; set admin.enabled" }}
+{{- end }}
+{{- if and (not .Values.probes.grpc) (not (include "nereid.hasHttp" .)) }}
+{{- fail "extraArgs has --allow-http=false and probes.grpc is false: probes would ask a port that is not there; set probes.grpc" }}
 {{- end }}
 {{- $metrics := .Values.metrics }}
 {{- if and (not $metrics.enabled) (or $metrics.serviceMonitor.enabled $metrics.prometheusRule.enabled .Values.keda.enabled) }}
@@ -146,7 +178,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - --exit-timeout-secs={{ int $v.shutdown.exitTimeoutSeconds }}
 - --log-format={{ $v.log.format }}
 - --log-verbose={{ int $v.log.verbose }}
-{{- if or $v.admin.enabled $v.apiKeys.existingSecret }}
+{{- if include "nereid.hasAdmin" . }}
 - --admin-address=127.0.0.1
 - --admin-port={{ int $v.admin.port }}
 {{- end }}
@@ -198,12 +230,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toYaml $resources }}
 {{- end }}
 
-{{- /* A probe's question: of (dict "root" . "path" "/v2/health/live"). */}}
-{{- define "nereid.httpGet" -}}
+{{- /* A probe's question: of (dict "root" . "asks" "live"), or "ready". */}}
+{{- define "nereid.probe" -}}
+{{- $v := .root.Values }}
+{{- if not $v.probes.grpc -}}
 httpGet:
-  path: {{ .path }}
+  path: /v2/health/{{ .asks }}
   port: http
-  {{- if .root.Values.tls.existingSecret }}
+  {{- if $v.tls.existingSecret }}
   scheme: HTTPS
   {{- end }}
+{{- else if eq .asks "ready" -}}
+grpc: {port: {{ int $v.ports.grpc }}}
+{{- else -}}
+# gRPC's health service knows one answer: whether the server is ready. By that, a pod that loads models for long, or drains,
+# would be started again. Whether it is live, the admin listener says, which is reached from inside the pod alone.
+exec:
+  command: [nereid, health, --live, "--url=http://127.0.0.1:{{ int $v.admin.port }}", "--timeout={{ int $v.probes.timeoutSeconds }}s"]
+{{- end }}
 {{- end }}
