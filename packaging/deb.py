@@ -145,11 +145,11 @@ def add_control(root, part, control):
     ]
     (folder / "md5sums").write_text("".join(sums))
     (folder / "control").write_text(control)
-    kinds = {"nereid": "server", "python3-nereid": "python"}
-    kind = kinds.get(part.name, "backend" if part.name.startswith("nereid-backend") else "")
-    for script in sorted((HERE / "debian" / kind).iterdir()) if kind else ():
-        shutil.copyfile(script, folder / script.name)
-        (folder / script.name).chmod(0o755)
+    # Backends have nothing of their own: their files are a trigger of the server's package.
+    kind = {"nereid": "server", "python3-nereid": "python"}.get(part.name)
+    for source in sorted((HERE / "debian" / kind).iterdir()) if kind else ():
+        shutil.copyfile(source, folder / source.name)
+        (folder / source.name).chmod(0o644 if source.name == "triggers" else 0o755)
     if (root / "etc").is_dir():
         files = [path for path in archive.walk(root / "etc") if path.is_file()]
         (folder / "conffiles").write_text("".join(f"/{path.relative_to(root)}\n" for path in files))

@@ -35,7 +35,7 @@ def packages(possible, tmp_path_factory):
 @pytest.fixture(scope="session")
 def predecessors(possible, tmp_path_factory):
     """The same, of an earlier version."""
-    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel", "tarball", "image"], "nereid,onnxruntime", made.PREDECESSOR)
+    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel", "tarball", "image"], "nereid,onnxruntime,python", made.PREDECESSOR)
 
 
 @pytest.fixture(scope="session")

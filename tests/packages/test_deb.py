@@ -15,9 +15,9 @@ from predictions import check_digits
 UNIT = "lib/systemd/system/nereid.service"
 
 
-def install(root, folder, *names):
+def install(root, folder, *names, again=False):
     paths = [root.put(only(folder, f"{name}_*.deb")) for name in names]
-    root.run("apt-get", "install", "-y", "--no-install-recommends", *paths)
+    root.run("apt-get", "install", "-y", "--no-install-recommends", *["--reinstall"] * again, *paths)
 
 
 def installed_version(root):
@@ -67,6 +67,95 @@ def test_an_upgrade_keeps_the_configuration(clean, predecessors, packages, tmp_p
     server = clean.serve(service_command(clean), tmp_path)
     check_digits(server)
     server.stop()
+
+
+# Stands for the service manager: it knows the state of one service, and writes down what it was told to do with it, and what
+# was there then.
+SYSTEMCTL = """#!/bin/sh
+for action in "$@"; do case $action in -*) ;; *) break ;; esac; done
+case $action in
+  is-active | is-enabled) cat "/systemd/$action"; grep -qx 'active\\|enabled' "/systemd/$action"; exit ;;
+  start | restart | try-restart) ;;
+  *) exit 0 ;;
+esac
+waits=waits
+case " $* " in *" --no-block "*) waits=at-once ;; esac
+backends=$(cd /usr/lib/nereid/backends && ls -d onnxruntime python 2>/dev/null)
+numpy=$(python3 -c 'import numpy' 2>/dev/null && echo numpy)
+echo $action $waits $backends $numpy >>/systemd/calls
+"""
+BACKENDS = ("nereid-backend-onnxruntime", "nereid-backend-python")
+
+
+class Systemd:
+    """A system that was booted with systemd, as far as the scripts of packages can tell."""
+
+    def __init__(self, root):
+        self.folder = root.folder / "systemd"
+        (root.folder / "run/systemd/system").mkdir(parents=True)
+        self.folder.mkdir()
+        program = root.folder / "usr/bin/systemctl"
+        program.write_text(SYSTEMCTL)
+        program.chmod(0o755)
+        self.is_now("inactive", "disabled")
+
+    def is_now(self, activity, enabled="enabled"):
+        (self.folder / "is-active").write_text(f"{activity}\n")
+        (self.folder / "is-enabled").write_text(f"{enabled}\n")
+        (self.folder / "calls").write_text("")
+
+    def calls(self):
+        """What it was told to do with the service since is_now."""
+        return (self.folder / "calls").read_text().splitlines()
+
+
+def test_an_installation_starts_the_service_and_an_upgrade_restarts_it_once(clean, predecessors, packages):
+    systemd = Systemd(clean)
+    systemd.is_now("inactive")
+    install(clean, predecessors, "nereid", *BACKENDS)
+    # When all is there that its models need, and without a wait for these.
+    assert systemd.calls() == ["start at-once onnxruntime python numpy"]
+    systemd.is_now("active")
+    install(clean, packages, "nereid", *BACKENDS)
+    assert systemd.calls() == ["restart at-once onnxruntime python numpy"]
+
+
+def test_a_backend_that_comes_or_goes_restarts_the_service(clean, packages):
+    systemd = Systemd(clean)
+    systemd.is_now("inactive")
+    install(clean, packages, "nereid", "nereid-backend-python")
+    assert systemd.calls() == ["start at-once python numpy"]
+    # It still loads its models.
+    systemd.is_now("activating")
+    install(clean, packages, "nereid-backend-onnxruntime")
+    assert systemd.calls() == ["restart at-once onnxruntime python numpy"]
+    systemd.is_now("active")
+    clean.run("apt-get", "remove", "-y", "nereid-backend-onnxruntime")
+    assert systemd.calls() == ["restart at-once python numpy"]
+    # One that somebody has stopped stays so.
+    systemd.is_now("inactive")
+    install(clean, packages, "nereid-backend-onnxruntime")
+    assert systemd.calls() == []
+    clean.run("apt-get", "remove", "-y", "nereid", *BACKENDS)
+    assert systemd.calls() == []
+
+
+def test_the_service_is_started_only_where_that_is_wanted(clean, packages):
+    systemd = Systemd(clean)
+    # It is disabled.
+    install(clean, packages, "nereid")
+    assert systemd.calls() == []
+    # A service that has failed is started by another version, but not where nothing may be.
+    systemd.is_now("failed")
+    policy = clean.folder / "usr/sbin/policy-rc.d"
+    policy.write_text('#!/bin/sh\necho "$@" >/systemd/asked\nexit 101\n')
+    policy.chmod(0o755)
+    install(clean, packages, "nereid", again=True)
+    assert systemd.calls() == []
+    assert (systemd.folder / "asked").read_text() == "nereid.service restart\n"
+    policy.unlink()
+    install(clean, packages, "nereid", again=True)
+    assert systemd.calls() == ["restart at-once"]
 
 
 def test_purging_leaves_nothing(clean, packages):
