@@ -55,8 +55,11 @@ class Server:
 
     def __enter__(self):
         self._server = servers.start(**self._options)
-        servers.wait_until(lambda: self.probe("startup") == self.probe("readiness") == 200 or not self._runs(), "the probes")
-        assert self._runs(), self._server.tail()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._server.stop, check=False)
+            servers.wait_until(lambda: self.probe("startup") == self.probe("readiness") == 200 or not self._runs(), "the probes")
+            assert self._runs(), self._server.tail()
+            undo.pop_all()
         return self
 
     def __exit__(self, *_):
