@@ -2,6 +2,7 @@
 """The example of a language model (examples/language_model), with the client of OpenAI's API."""
 
 import concurrent.futures
+import queue
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import openai
 import pytest
+import tritonclient.grpc as grpcclient
 from harness import python_models
 from harness import server as servers
 
@@ -80,6 +82,40 @@ def test_a_chat_streams(client):
     pieces = client.chat.completions.create(model="writer", messages=messages, max_tokens=30, seed=1, stream=True)
     text = [piece.choices[0].delta.content or "" for piece in pieces]
     assert len("".join(text)) == 30 and sum(map(bool, text)) == 30
+
+
+def ask_for_texts(server, count, **fields):
+    """The errors that a stream of requests to the writer gets until all of them have had their final response."""
+    inputs = [grpcclient.InferInput("text_input", [1], "BYTES")]
+    inputs[0].set_data_from_numpy(np.array([b"Return the "], object))
+    for name, (kind, value) in fields.items():
+        inputs.append(grpcclient.InferInput(name, [1], kind))
+        inputs[-1].set_data_from_numpy(value)
+    answers, errors = queue.Queue(), []
+    with grpcclient.InferenceServerClient(server.grpc) as one:
+        one.start_stream(lambda result, error: answers.put((result, error)))
+        for _ in range(count):
+            one.async_stream_infer("writer", inputs, enable_empty_final_response=True)
+        while count > 0:
+            result, error = answers.get(timeout=60)
+            if error is not None:
+                errors.append(error.message())
+            else:
+                count -= result.get_response().parameters["triton_final_response"].bool_param
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "temperature", "text"),
+    [(0, 0.7, "max_tokens must be 1 or more, not 0"), (-5, 0.7, "must be 1 or more, not -5"), (5, np.nan, "NaN")],
+)
+def test_a_text_that_is_not_written_leaves_no_sequence_behind(server, client, max_tokens, temperature, text):
+    # As many as "letters" has places for sequences.
+    errors = ask_for_texts(server, 64, max_tokens=("INT32", np.array([max_tokens], np.int32)),
+                           temperature=("FP32", np.array([temperature], np.float32)))  # fmt: skip
+    assert len(errors) == 64 and all(text in error for error in errors), errors
+    # With no place left, this would wait until one of them has been idle for a minute.
+    assert write(client.with_options(timeout=30), "Return the ").choices[0].text == expected("Return the ", 40)
 
 
 def test_the_client_of_the_example(server):

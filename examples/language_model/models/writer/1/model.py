@@ -21,7 +21,7 @@ class TritonPythonModel:
 
     def execute(self, requests):
         for request in requests:
-            prompt = given(request, "text_input", b"").decode()
+            prompt = given(request, "text_input", b"").decode(errors="replace")
             options = {
                 "most": int(given(request, "max_tokens", 200)),
                 "temperature": float(given(request, "temperature", 0.7)),
@@ -30,26 +30,26 @@ class TritonPythonModel:
             self.pool.submit(self.write, request.get_response_sender(), prompt, **options)
 
     def write(self, sender, prompt, most, temperature, random):
+        sequence = Sequence(next(self.ids))
         try:
-            self.write_letters(sender, prompt, most, temperature, random)
+            self.write_letters(sender, sequence, prompt, most, temperature, random)
         except Exception as error:  # a thread of a pool has nobody else to tell
-            sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error))))
-        sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            code = pb_utils.TritonError.INVALID_ARG if isinstance(error, ValueError) else pb_utils.TritonError.INTERNAL
+            sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code)))
+        finally:
+            sequence.end()  # or it would take the place of another one until it has been idle for long
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
-    def write_letters(self, sender, prompt, most, temperature, random):
-        sequence = next(self.ids)
-        flags = pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START
+    def write_letters(self, sender, sequence, prompt, most, temperature, random):
+        if most < 1:
+            raise ValueError("max_tokens must be 1 or more, not %d" % most)
         codes = encode(prompt or "\n")
         for code in codes[-CONTEXT:-1]:
-            self.ask(sequence, code, flags)
-            flags = 0
+            sequence.ask(code)
         code = codes[-1]
         for i in range(most):
             is_last = i == most - 1 or sender.is_cancelled()
-            if is_last:
-                flags |= pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END
-            code = choose(self.ask(sequence, code, flags), temperature, random)
-            flags = 0
+            code = choose(sequence.ask(code, is_last), temperature, random)
             outputs = {
                 "text_output": np.array([decode(code)], object),
                 "prompt_tokens": np.array([len(prompt)], np.int32),
@@ -62,10 +62,23 @@ class TritonPythonModel:
             if is_last:
                 return
 
-    def ask(self, sequence, code, flags):
+
+class Sequence:
+    """A sequence of requests to "letters"."""
+
+    def __init__(self, number):
+        self.number = number
+        self.has_begun = self.has_ended = False
+
+    def ask(self, code, is_last=False):
+        """What "letters" makes of the next letter."""
+        flags = 0 if self.has_begun else pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START
+        if is_last:
+            flags |= pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END
+        self.has_begun = True
         request = pb_utils.InferenceRequest(
             model_name="letters",
-            correlation_id=sequence,
+            correlation_id=self.number,
             flags=flags,
             inputs=[pb_utils.Tensor("letter", np.array([[code]], np.int64))],
             requested_output_names=["logits"],
@@ -73,7 +86,16 @@ class TritonPythonModel:
         response = request.exec()
         if response.has_error():
             raise pb_utils.TritonModelException(response.error().message())
+        self.has_ended = is_last
         return pb_utils.get_output_tensor_by_name(response, "logits").as_numpy()[0]
+
+    def end(self):
+        """Ends the sequence if it has begun and has not ended, as after an error."""
+        if self.has_begun and not self.has_ended:
+            try:
+                self.ask(0, is_last=True)
+            except pb_utils.TritonModelException:
+                pass  # "letters" is gone, and the sequence with it
 
 
 def given(request, name, otherwise):
