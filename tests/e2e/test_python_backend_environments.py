@@ -129,6 +129,7 @@ def check_refused(start_server, tmp_path, path):
     assert entry["state"] == "UNAVAILABLE"
     assert "failed to unpack the Python environment" in entry["reason"]
     assert list(temporary.iterdir()) == []
+    return entry["reason"]
 
 
 class Zeros(io.RawIOBase):
@@ -184,6 +185,46 @@ def test_archives_that_are_ten_gigabytes_of_zeros_are_refused(start_server, tmp_
     path.write_bytes(gzip.compress(header("zeros", tarfile.REGTYPE, size=(SIZE, HUGE))) + piece * (HUGE >> 26))
     assert path.stat().st_size < 32 << 20
     check_refused(start_server, tmp_path, path)
+
+
+def behind(data):
+    """The archive, and much behind the end that tar sees."""
+    return data + gzip.compress(bytes(64 << 20)) * 8
+
+
+def flipped(at):
+    """Changes one byte: at a part of the length or, if negative, so many bytes from the end."""
+
+    def change(data):
+        place = at if at < 0 else int(len(data) * at)
+        damaged = bytearray(data)
+        damaged[place] ^= 0xFF
+        return bytes(damaged)
+
+    return change
+
+
+@pytest.mark.parametrize("kind, change, reason", [
+    ("gz", flipped(-6), "CRC check failed"),
+    ("gz", flipped(-3), "Incorrect length of data"),
+    ("gz", lambda data: data[:-5], "ended before the end-of-stream marker"),
+    ("gz", flipped(0.5), "rror"),
+    ("gz", behind, "far more behind its last member"),
+    ("xz", flipped(0.5), "orrupt"),
+    ("xz", flipped(-8), "orrupt"),
+    ("xz", lambda data: data[:-5], "ended before the end-of-stream marker"),
+    ("bz2", flipped(0.5), "could not be opened"),
+    ("bz2", lambda data: data[:-5], "ended before the end-of-stream marker"),
+], ids=["sum", "length", "cut", "middle", "behind", "xz middle", "xz end", "xz cut", "bz2 middle", "bz2 cut"])  # fmt: skip
+def test_archives_that_are_damaged_are_refused_with_the_reason(start_server, tmp_path, kind, change, reason):
+    path = tmp_path / f"bad.tar.{kind}"
+    content = np.random.default_rng(1).bytes(1 << 16)
+    with tarfile.open(path, f"w:{kind}") as tar:
+        for i in range(8):
+            info, _ = member(f"file{i}", content=content)
+            tar.addfile(info, io.BytesIO(content))
+    path.write_bytes(change(path.read_bytes()))
+    assert reason in check_refused(start_server, tmp_path, path)
 
 
 # S02: what is to lie in the model's folder lies there.

@@ -4,6 +4,7 @@
 Nothing is written outside the folder, whatever the archive says: each name is resolved from the
 folder, one part after the other, without following links. Errors are written to descriptor 3."""
 
+import importlib
 import os
 import shutil
 import socket
@@ -15,6 +16,14 @@ _MOST_MEMBERS = 2000000
 # Programs and libraries shrink to about a third.
 _MOST_EXPANSION = 100
 _ALWAYS_ALLOWED = 256 << 20
+
+# What the libraries of compressions raise for damaged data. An interpreter may lack some of them.
+_DAMAGED = ()
+for _module, _name in (("zlib", "error"), ("lzma", "LZMAError"), ("compression.zstd", "ZstdError")):
+    try:
+        _DAMAGED += (getattr(importlib.import_module(_module), _name),)
+    except ImportError:
+        pass
 
 
 class Refused(Exception):
@@ -106,6 +115,16 @@ class Unpacker:
         with os.fdopen(os.open(name, flags, mode, dir_fd=folder), "wb") as to:
             shutil.copyfileobj(archive.extractfile(member), to, 1 << 20)
 
+    def finish(self, stream):
+        """Reads what follows the last member: the checksum of all that came before it is at the end."""
+        while True:
+            piece = stream.read(1 << 20)
+            if not piece:
+                return
+            self.left -= len(piece)
+            if self.left < 0:
+                raise Refused("the archive has far more behind its last member than it looks")
+
 
 def main():
     channel = socket.socket(fileno=3)
@@ -116,7 +135,8 @@ def main():
                 if count > _MOST_MEMBERS:
                     raise Refused("the archive has too many members")
                 unpacker.add(archive, member)
-    except (Refused, OSError, EOFError, tarfile.TarError, ValueError) as error:
+            unpacker.finish(archive.fileobj)
+    except _DAMAGED + (Refused, OSError, EOFError, tarfile.TarError, ValueError) as error:
         channel.sendall(str(error).encode("utf-8", "replace"))
         sys.exit(1)
 
