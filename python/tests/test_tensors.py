@@ -96,6 +96,59 @@ def test_texts_go_to_memory_and_back():
         nereid.Tensor.from_dlpack(np.ones(2)).to_bytes_array()
 
 
+ENDS = [b"\0", b"ab\0", b"ab\0\0", b"", b"\0ab"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ENDS,
+        [[one] for one in ENDS],
+        tuple(ENDS),
+        [one.decode() for one in ENDS],
+        [np.bytes_(one) for one in ENDS],
+        [np.str_(one.decode()) for one in ENDS],
+        np.array(ENDS, dtype=object),
+        [np.array([one], dtype=object) for one in ENDS],
+        [b"\0", *(one.decode() for one in ENDS[1:])],
+    ],
+)
+def test_nulls_at_the_end_of_a_text_stay(given):
+    tensor = nereid.Tensor.from_bytes_array(given)
+    assert tensor.to_bytes_array().ravel().tolist() == ENDS
+    assert tensor.to_string_array().ravel().tolist() == [one.decode() for one in ENDS]
+    assert nereid.Tensor.from_string_array(given).to_list() == tensor.to_list()
+    tensor.shape = [5, 1]
+    assert tensor.to_string_array().shape == (5, 1)
+
+
+def test_texts_without_nulls_at_the_end_have_numpys_type_of_texts():
+    assert nereid.Tensor.from_bytes_array(["a", "bc", "d\0e"]).to_string_array().dtype == np.dtype("U3")
+    assert nereid.Tensor.from_bytes_array(["a", "b\0"]).to_string_array().dtype == np.dtype(object)
+
+
+@pytest.mark.parametrize(
+    "given, texts",
+    [([1, "a\0"], [b"1", b"a\0"]), ([2.5, True, b"a\0"], [b"2.5", b"True", b"a\0"]), (["a\0", None], [b"a\0", b"None"])],
+)
+def test_what_stands_beside_texts_becomes_one(given, texts):
+    assert nereid.Tensor.from_bytes_array(given).to_list() == texts
+
+
+@pytest.mark.parametrize(
+    "given", [["a", ["b"]], [["a"], ["b", "c"]], [["a", "b"], ["c", ["d"]]], ["a", np.array(["b", "c"])], [["a"], 1]]
+)
+def test_lists_of_texts_of_different_lengths_are_refused(given):
+    with pytest.raises(nereid.InvalidArgumentError):
+        nereid.Tensor.from_bytes_array(given)
+
+
+def test_one_long_text_does_not_make_the_others_long():
+    """Each of a million texts would have room for the longest, which are 4 TB."""
+    tensor = nereid.Tensor.from_bytes_array([""] * 999_999 + ["a" * 1_000_000])
+    assert tensor.size == 4 * 1_000_000 + 1_000_000
+
+
 @pytest.mark.parametrize("data", [b"\x01", b"\x05\0\0\0abc", b"\xff\xff\xff\xffabc", b"\x01\0\0\0ab"])
 def test_texts_that_are_cut_off_are_refused(data):
     memory = nereid.MemoryBuffer.from_dlpack(np.frombuffer(bytearray(data), dtype=np.uint8))

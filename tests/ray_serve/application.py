@@ -86,6 +86,22 @@ class Commands:
         responses = self.handle(app).options(stream=True).stream.remote(made, model=model)
         return [{name: array.tolist() for name, array in response.items()} for response in responses]
 
+    def leave(self, app, inputs, model, streams):
+        """Begins to read responses, and cancels: after the first one of a stream, or in the middle of `infer`, once the
+        file `begun` is there."""
+        made = {name: np.array(values, dtype) for name, (dtype, values) in inputs.items()}
+        if streams:
+            responses = self.handle(app).options(stream=True).stream.remote(made, model=model)
+            next(responses)
+        else:
+            responses = self.handle(app).infer.remote(made, model=model)
+            begun = pathlib.Path(inputs["begun"][1][0])
+            deadline = time.monotonic() + 30
+            while not begun.exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        responses.cancel()
+
     def models(self, app):
         return self.handle(app).models.remote().result(timeout_s=60)
 

@@ -40,9 +40,11 @@ def count(n: int) -> Iterator[int]:
 
 
 @nereid.model
-def endless(ended: str) -> Iterator[int]:
+def endless(ended: str, begun: str = "") -> Iterator[int]:
     """Counts until its client goes away, and then writes a file."""
     value = 0
+    if begun:
+        pathlib.Path(begun).touch()
     try:
         while True:
             yield value

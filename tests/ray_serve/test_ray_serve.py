@@ -180,6 +180,14 @@ def test_a_handle_raises_the_errors_of_the_package(cluster):
     assert "InvalidArgumentError" in unnamed["raised"] and "say which model" in unnamed["text"]
 
 
+@pytest.mark.parametrize("streams", [True, False], ids=["stream", "infer"])
+def test_a_handle_that_is_cancelled_ends_its_request(cluster, tmp_path, streams):
+    ended, begun = tmp_path / "ended", tmp_path / "begun"
+    inputs = {"ended": ["object", [str(ended)]], "begun": ["object", [str(begun)]]}
+    cluster.ask("leave", app="main", model="endless", inputs=inputs, streams=streams)
+    servers.wait_until(ended.exists, "the generator to be closed")
+
+
 def test_nothing_is_reported_about_its_use(cluster):
     assert cluster.ask("reports_its_use") is False
 
@@ -203,11 +211,26 @@ def test_models_are_loaded_on_demand_up_to_a_limit(cluster):
         assert cluster.ask("models", app="many") == ["b", "c"]
         with pytest.raises(InferenceServerException, match="for model 'b', and its header for 'c'"):
             client.infer("b", [tensor("INPUT0", np.array([1], np.int32), "INT32")], headers={"serve_multiplexed_model_id": "c"})
-        with pytest.raises(InferenceServerException, match="nowhere"):
-            client.get_model_metadata("nowhere")
+        # A model that there is not takes the place of none.
+        for _ in range(3):
+            with pytest.raises(InferenceServerException, match="Request for unknown model: 'nowhere' is not found") as raised:
+                client.get_model_metadata("nowhere")
+            assert raised.value.status() == "404"
+        assert "NotFoundError" in cluster.ask("infer", app="many", inputs=values, multiplexed="nowhere")["raised"]
+        assert cluster.ask("models", app="many") == ["b", "c"]
+        # One that came later is found.
+        models.write_model(cluster.folder / "many", "later", models.identity_config("INT32", [-1]))
+        servers.wait_until(lambda: is_known(client, "later"), "the model")
+        assert cluster.ask("models", app="many") == ["b", "later"]
     assert cluster.ask("infer", app="many", inputs=values, multiplexed="a")["OUTPUT0"] == ["ndarray", "int32", [1, 2]]
-    assert cluster.ask("models", app="many") == ["a", "b"]
+    assert cluster.ask("models", app="many") == ["a", "later"]
     cluster.ask("delete", app="many")
+
+
+def is_known(client, model):
+    with contextlib.suppress(InferenceServerException):
+        return client.get_model_metadata(model)["name"] == model
+    return False
 
 
 # --- Sequences --------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ class Model:
         """
         if inference_request is None:
             inference_request = InferenceRequest(model=self, **kwargs)
-        return ResponseIterator(inference_request._start(), inference_request, raise_on_error)
+        return ResponseIterator._start(inference_request, raise_on_error)
 
     def async_infer(
         self, inference_request: Optional[InferenceRequest] = None, raise_on_error: bool = True, **kwargs
@@ -98,7 +98,7 @@ class Model:
         """As `infer`, for asyncio: the iterator is used with `async for`, in the loop that runs now."""
         if inference_request is None:
             inference_request = InferenceRequest(model=self, **kwargs)
-        return AsyncResponseIterator(inference_request._start(), inference_request, raise_on_error)
+        return AsyncResponseIterator._start(inference_request, raise_on_error)
 
     def metadata(self) -> dict[str, Any]:
         """Names, types and shapes of inputs and outputs, the versions and the platform."""

@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 import atexit
 import collections
+import logging
+import os
 import queue
 import threading
 import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Optional, Union
 
 from nereid import _core
 from nereid._api._enums import DataType, MemoryType
@@ -24,6 +26,19 @@ if TYPE_CHECKING:
 
 _DATA_TYPES = tuple(DataType)
 _MEMORY_TYPES = tuple(MemoryType)
+
+_logger = logging.getLogger("nereid")
+
+# In which process this is. A child made by fork has no server that it could ask for anything.
+_process = os.getpid()
+
+
+def _note_fork() -> None:
+    global _process
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 class Class(NamedTuple):
@@ -101,19 +116,37 @@ def _make_response(parts: tuple, request: InferenceRequest) -> InferenceResponse
 class _Responses:
     """What both kinds of iterators are: a call in progress, until its final response is passed on."""
 
+    # What a response queue must be, and what Triton's package says if it is something else.
+    _QUEUE: ClassVar[type]
+    _QUEUE_RULE: ClassVar[str]
+
     def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
         self._call: Optional[_core.Call] = call
         self._request: Optional[InferenceRequest] = request
         self._raise_on_error = raise_on_error
-        self._is_complete = False
+        self._was_read = False
+        self._ready: Any = None
+        self._process = _process
 
-    def _pass_on(self, response: InferenceResponse) -> InferenceResponse:
+    @classmethod
+    def _start(cls, request: InferenceRequest, raise_on_error: bool) -> Any:
+        """Sends the request. What its queue is shows before that, and not when a response is put there."""
+        if request.response_queue is not None and not isinstance(request.response_queue, cls._QUEUE):
+            raise InvalidArgumentError(f"{cls._QUEUE_RULE}; this is a {type(request.response_queue).__name__}")
+        return cls(request._start(), request, raise_on_error)
+
+    def _pass_on(self, response: Union[InferenceResponse, Exception]) -> InferenceResponse:
+        if isinstance(response, Exception):
+            self._complete()
+            raise response
         if response.final:
-            self._is_complete = True
-            self._call = self._request = None  # and with them the inputs
+            self._complete()
         if response.error is not None and self._raise_on_error:
             raise response.error
         return response
+
+    def _complete(self) -> None:
+        self._request = self._call = None  # and with them the inputs
 
     def cancel(self) -> None:
         """Asks the server to give the request up. A response still comes, perhaps a CancelledError."""
@@ -121,13 +154,31 @@ class _Responses:
         if call is not None:
             call.cancel()
 
+    def _close(self) -> None:
+        if self._process == _process:
+            self.cancel()
+        self._complete()
+
+    def __del__(self) -> None:
+        # Whoever has begun to read and reads no more has left the stream, as a client over HTTP does that goes away. A
+        # request that nobody reads at all is one that is sent for what it does, and a queue gets its responses anyway.
+        if self._was_read and self._call is not None and self._ready is None:
+            self._close()
+
 
 class ResponseIterator(_Responses):
-    """Waits for responses by blocking. Ends after the final one; may be dropped at any time."""
+    """Waits for responses by blocking. Ends after the final one; may be dropped at any time.
+
+    Whoever leaves the responses before the final one gives the request up: by `close`, for which there is
+    `contextlib.closing`, or by dropping the iterator after its first response. A request whose responses nobody reads
+    runs to its end.
+    """
+
+    _QUEUE = queue.SimpleQueue
+    _QUEUE_RULE = "queue.SimpleQueue must be used for response iterator"
 
     def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
         super().__init__(call, request, raise_on_error)
-        self._ready: Optional[queue.SimpleQueue] = None
         if request.response_queue is not None:
             self._ready = queue.SimpleQueue()
             _forwarder().add(call, request, self._ready)
@@ -136,55 +187,79 @@ class ResponseIterator(_Responses):
         return self
 
     def __next__(self) -> InferenceResponse:
-        if self._is_complete:
+        call, request = self._call, self._request  # which another thread lets go when it closes this
+        if call is None:
             raise StopIteration
-        if self._ready is not None:
-            response = self._ready.get()
-        else:
-            response = _make_response(self._call.next(), self._request)
+        self._was_read = True
+        response = _make_response(call.next(), request) if self._ready is None else self._ready.get()
         return self._pass_on(response)
+
+    def close(self) -> None:
+        """Cancels the request unless it is complete. Nothing follows; a response queue still gets what comes."""
+        self._close()
 
 
 class AsyncResponseIterator(_Responses):
-    """Waits for responses in an asyncio loop. Ends after the final one; may be dropped at any time."""
+    """Waits for responses in an asyncio loop. Ends after the final one; may be dropped at any time.
+
+    Whoever leaves the responses before the final one gives the request up, as a task does that is cancelled: by
+    `aclose`, for which there is `contextlib.aclosing`, or by dropping the iterator after it has waited for a response.
+    A wait that is cancelled alone, as by `asyncio.wait_for`, loses no response. A request whose responses nobody reads
+    runs to its end.
+    """
+
+    _QUEUE = asyncio.Queue
+    _QUEUE_RULE = "asyncio.Queue must be used for async response iterator"
 
     def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
         super().__init__(call, request, raise_on_error)
         self._waiting: Optional[asyncio.Future] = None
-        self._ready: Optional[asyncio.Queue] = None
         if request.response_queue is not None:
             self._ready = asyncio.Queue()
             # The loop knows tasks weakly.
-            self._forwarding = asyncio.get_running_loop().create_task(self._forward(request.response_queue))
+            self._forwarding = asyncio.get_running_loop().create_task(self._forward(call, request))
 
-    async def _forward(self, responses: asyncio.Queue) -> None:
+    async def _forward(self, call: _core.Call, request: InferenceRequest) -> None:
         is_final = False
         while not is_final:
-            response = await self._next()
+            try:
+                response = await self._next(call, request)
+            except Exception as error:
+                self._ready.put_nowait(error)
+                return
             is_final = response.final
             self._ready.put_nowait(response)
-            await responses.put(response)
+            try:
+                await request.response_queue.put(response)
+            except Exception:
+                _logger.exception("a response could not be put into the queue of its request")
 
-    async def _next(self) -> InferenceResponse:
-        while (parts := self._call.try_next()) is None:
+    async def _next(self, call: _core.Call, request: InferenceRequest) -> InferenceResponse:
+        while (parts := call.try_next()) is None:
             if self._waiting is not None and not self._waiting.done():
                 raise AlreadyExistsError("another task is waiting for the next response of this request")
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()
-            if self._call.arm(_waker_of(loop), self._waiting):
+            if call.arm(_waker_of(loop), self._waiting):
                 await self._waiting
             else:
                 self._waiting = None
-        return _make_response(parts, self._request)
+        return _make_response(parts, request)
 
     def __aiter__(self) -> AsyncResponseIterator:
         return self
 
     async def __anext__(self) -> InferenceResponse:
-        if self._is_complete:
+        call, request = self._call, self._request
+        if call is None:
             raise StopAsyncIteration
-        response = await (self._next() if self._ready is None else self._ready.get())
+        self._was_read = True
+        response = await (self._next(call, request) if self._ready is None else self._ready.get())
         return self._pass_on(response)
+
+    async def aclose(self) -> None:
+        """Cancels the request unless it is complete. Nothing follows; a response queue still gets what comes."""
+        self._close()
 
 
 # --- Waking up asyncio loops ----------------------------------------------------------------
@@ -234,7 +309,10 @@ class _Forwarder:
             for token in self._waker.take():
                 if token is None:
                     return
-                self._forward(token)
+                try:
+                    self._forward(token)
+                except Exception as error:
+                    token[2].put(error)  # whoever reads the responses is told; other requests go on
 
     def _forward(self, token: tuple) -> None:
         call, request, ready = token
@@ -242,7 +320,10 @@ class _Forwarder:
             while (parts := call.try_next()) is not None:
                 response = _make_response(parts, request)
                 ready.put(response)
-                request.response_queue.put(response)
+                try:
+                    request.response_queue.put(response)
+                except Exception:
+                    _logger.exception("a response could not be put into the queue of its request")
                 if response.final:
                     return
             if call.arm(self._waker, token):

@@ -167,14 +167,18 @@ class Tensor:
     def to_string_array(self) -> numpy.ndarray:
         """The elements of a BYTES tensor as a numpy array of str; they must be UTF-8.
 
+        Its type is numpy's type of texts, unless one of them ends with a null: that type would lose it, and the array
+        is one of objects.
+
         Raises
         ------
         InvalidArgumentError
             As `to_bytes_array`.
         """
         numpy = _need_numpy()
-        texts = [item.decode("utf-8") for item in self._texts()]
-        return numpy.array(texts, dtype=numpy.str_).reshape(tuple(self.shape))
+        texts = self._decoded()
+        dtype = numpy.object_ if any(text.endswith("\0") for text in texts) else numpy.str_
+        return numpy.array(texts, dtype=dtype).reshape(tuple(self.shape))
 
     def to_host(self) -> Tensor:
         """The tensor in ordinary memory: itself when it is there."""
@@ -309,7 +313,13 @@ class Tensor:
         if numpy is None:
             return Tensor._from_nested(obj)
         try:
-            return Tensor._from_numpy(numpy, numpy.array(obj))
+            array = None if isinstance(_first(obj), (str, bytes)) else numpy.array(obj)
+            if array is None or array.dtype.kind in "SU":
+                # As objects, because arrays of texts lose nulls at the end, and give each as much room as the longest.
+                array = numpy.array(obj, dtype=object)
+                if any(isinstance(element, (list, tuple, numpy.ndarray)) for element in array.flat):
+                    raise InvalidArgumentError("the lists are of different lengths")
+            return Tensor._from_numpy(numpy, array)
         except InvalidArgumentError:
             raise
         except Exception as error:
@@ -368,6 +378,9 @@ class Tensor:
             raise InvalidArgumentError(f"the tensor has {len(texts)} elements, and its shape says {self._count()}")
         return texts
 
+    def _decoded(self) -> list[str]:
+        return [item.decode("utf-8") for item in self._texts()]
+
     def _copied(self) -> Tensor:
         if not self.memory_buffer._is_on_host():
             raise BufferError("only memory of the host can be copied here")
@@ -379,6 +392,13 @@ class Tensor:
         if isinstance(owner, _core.DlpackView):
             return owner.is_read_only
         return getattr(getattr(owner, "flags", None), "writeable", True) is False
+
+
+def _first(obj: Any) -> Any:
+    """The first element of nested lists."""
+    while isinstance(obj, (list, tuple)) and obj:
+        obj = obj[0]
+    return obj
 
 
 def _nest(elements: list, shape: list[int]) -> Any:

@@ -7,7 +7,7 @@ import collections.abc
 import dataclasses
 import typing
 from dataclasses import dataclass
-from typing import Any, Optional, Sequence
+from typing import Any, NoReturn, Optional, Sequence
 
 import numpy
 
@@ -97,14 +97,18 @@ class Port:
                 raise InvalidArgumentError(f"input '{self.name}' is not UTF-8: {error}") from None
         if self.form != "array":
             return self._plain(elements)
-        array = numpy.empty(len(elements), dtype=object)
-        array[:] = elements
         try:
-            return array.reshape(shape)
+            return self._array_of(elements, shape)
         except ValueError:
             raise InvalidArgumentError(
                 f"input '{self.name}' has {len(elements)} texts, which is not its shape {list(shape)}"
             ) from None
+
+    @staticmethod
+    def _array_of(texts: list, shape: Sequence[int]) -> numpy.ndarray:
+        array = numpy.empty(len(texts), dtype=object)
+        array[:] = texts
+        return array.reshape(tuple(shape))
 
     def _plain(self, elements: list) -> Any:
         if self.form == "list":
@@ -137,7 +141,7 @@ class Port:
         if rows is not None and self.form == "list" and array.ndim == 1:
             array = array.reshape(-1, 1)
         self._check_type(array, where)
-        self._check_values(array, where)
+        array = self._narrowed(array, where)
         expected = self.dims if rows is None else (rows if rows >= 0 else -1, *self.dims)
         if len(array.shape) != len(expected) or any(e not in (-1, a) for e, a in zip(expected, array.shape)):
             of_rows = f" for {rows} row{'s' * (rows != 1)}" if rows is not None and rows >= 0 else ""
@@ -153,20 +157,34 @@ class Port:
         if not is_right:
             raise InvalidArgumentError(f"{where} has type {array.dtype}, expected {self.describe_type()}")
 
-    def _check_values(self, array: numpy.ndarray, where: str) -> None:
-        """Refuses integers that another type cannot hold, which numpy would turn into others."""
-        if array.dtype.kind not in "iu" or array.size == 0 or numpy.can_cast(array.dtype, self.dtype):
-            return
-        limits = numpy.iinfo(self.dtype) if self.dtype.kind in "iu" else numpy.finfo(self.dtype)
-        for value in (int(array.max()), int(array.min())):
-            if not int(limits.min) <= value <= int(limits.max):
-                raise InvalidArgumentError(f"{where} has the value {value}, which {self.dtype.name} cannot hold")
+    def _narrowed(self, array: numpy.ndarray, where: str) -> numpy.ndarray:
+        """`array` in this type where that is one of fewer numbers. Refuses those that the type cannot hold, which numpy
+        would turn into others: integers, and finite numbers that would become infinite."""
+        if array.dtype.kind not in "iuf" or array.size == 0 or numpy.can_cast(array.dtype, self.dtype):
+            return array
+        if self.dtype.kind in "iu":
+            limits = numpy.iinfo(self.dtype)
+            for value in (int(array.max()), int(array.min())):
+                if not int(limits.min) <= value <= int(limits.max):
+                    self._refuse(value, where)
+            return array
+        with numpy.errstate(over="ignore"):
+            narrow = array.astype(self.dtype)
+        lost = numpy.isinf(narrow)
+        if lost.any() and (lost := lost & numpy.isfinite(array)).any():
+            self._refuse(array[lost][0], where)
+        return narrow
+
+    def _refuse(self, value: Any, where: str) -> NoReturn:
+        raise InvalidArgumentError(f"{where} has the value {value!s}, which {self.dtype.name} cannot hold")
 
     def to_value(self, tensor: Tensor) -> Any:
         """What a caller in this process gets for an output."""
-        array = numpy.asarray(tensor)
-        if self.data_type == DataType.BYTES and self.python_type is str:
-            array = tensor.to_string_array().astype(object)
+        if self.data_type == DataType.BYTES:
+            # Not by arrays of texts, which lose nulls at the end.
+            array = self._array_of(tensor._decoded() if self.python_type is str else tensor._texts(), tensor.shape)
+        else:
+            array = numpy.asarray(tensor)
         if self.form == "array":
             return array
         return array.ravel().tolist() if self.form == "list" else array.ravel().tolist()[0]

@@ -39,7 +39,7 @@ class FunctionRepository:
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix="nereid-functions-")
-        self.close = weakref.finalize(self, _remove, self.path, os.getpid())
+        self.close = weakref.finalize(self, remove_folder, self.path, os.getpid())
 
     def put(self, model: FunctionModel, function_id: int) -> None:
         """Writes the model, or writes it anew."""
@@ -59,8 +59,9 @@ class FunctionRepository:
         written.replace(folder / "config.pbtxt")
 
 
-def _remove(path: str, process: int) -> None:
-    if os.getpid() == process:  # and not in one that was forked from it
+def remove_folder(path: str, process: int) -> None:
+    """Removes a folder that a process has made. Does nothing in one that was forked from it, which ends as well."""
+    if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -59,6 +59,15 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def _references(held: list) -> int:
+    """How many references there are to what `held` holds, counted in a way that makes some itself."""
+    return sys.getrefcount(held[0])
+
+
+# Of something to which nothing else refers. How many the counting makes differs among Python's versions.
+_ALONE = _references([numpy.empty(0)])
+
+
 class Runner:
     """Executes batches one at a time, on the thread of the instance."""
 
@@ -113,15 +122,15 @@ class Runner:
         outputs = []
         for port, value in self._by_port(result):
             try:
-                array = port.to_array(value.pop(), sum(rows) if self.is_batching else None)
+                held = [port.to_array(value.pop(), sum(rows) if self.is_batching else None)]
+                is_alone = _references(held) == _ALONE
+                array = held.pop()
                 if port.data_type == DataType.BYTES:
                     outputs.append((port.name, DataType.BYTES, array.shape, self._texts(array, rows), False))
                     continue
             except InvalidArgumentError as error:
                 raise self._wrong(str(error)) from None
-            # Two references: the name here and the argument of getrefcount.
-            is_lent = array.base is None and sys.getrefcount(array) <= 2
-            outputs.append((port.name, port.data_type, array.shape, array, is_lent))
+            outputs.append((port.name, port.data_type, array.shape, array, is_alone and array.base is None))
         return outputs
 
     def _by_port(self, result: list) -> list[tuple[Port, list]]:

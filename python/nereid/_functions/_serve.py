@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
@@ -61,6 +62,9 @@ class FunctionServer(Server):
         self._host = host
 
     def start(self, *args, **kwargs) -> FunctionServer:
+        """As `Server.start`, and listens. One that was stopped has no functions any more, and cannot start again."""
+        if not self._repository.close.alive:
+            raise InvalidArgumentError("this server was stopped and cannot start again; nereid.serve makes another one")
         super().start(*args, **kwargs)
         try:
             if self._exits_on_error:
@@ -153,7 +157,7 @@ class FunctionServer(Server):
         return result
 
     def stream(self, model: Union[str, FunctionModel], /, **inputs) -> Iterator[Any]:
-        """As `infer`, for models with several responses: an iterator over them."""
+        """As `infer`, for models with several responses: an iterator over them. Leaving it cancels the request."""
         name = model if isinstance(model, str) else model.name
         function = self._functions.get(name)
         if function is not None:
@@ -162,9 +166,11 @@ class FunctionServer(Server):
             for key, value in inputs.items():
                 if key in ports:
                     inputs[key] = ports[key].to_array(value, rows, "input")
-        for response in self.model(name).infer(inputs=inputs):
-            if response.outputs:
-                yield _result(function, response.outputs)
+        # Whoever leaves the iterator early gives the request up, and its generator with it.
+        with contextlib.closing(self.model(name).infer(inputs=inputs)) as responses:
+            for response in responses:
+                if response.outputs:
+                    yield _result(function, response.outputs)
 
     def _put(self, function: FunctionModel) -> None:
         self._repository.put(function, register(function))
@@ -226,17 +232,20 @@ def _is_free(host: str, port: int) -> bool:
 
 
 def _choose_ports(settings: dict[str, Any], host: str) -> dict[str, Any]:
-    """The settings with the next free port for each service whose usual one is taken, which is said."""
+    """The settings with the next free port for each service whose usual one is taken, which is said: by another
+    program, or by a service for which that port was chosen."""
     reserved = {int(settings[name]) for name in _SERVICES if settings.get(name)}
+    owners = {int(port): name for name in _SERVICES if (port := settings.get(name)) and not isinstance(port, _Usual)}
     chosen = dict(settings)
     for name in _SERVICES:
         port = settings.get(name)
-        if not isinstance(port, _Usual) or _is_free(host, port):
+        if not isinstance(port, _Usual) or (port not in owners and _is_free(host, port)):
             continue
         free = (one for one in range(port + 1, 65536) if one not in reserved and _is_free(host, one))
         chosen[name] = next(free, 0)
         reserved.add(chosen[name])
-        text = f"port {port} is taken by another program: {_TITLES[name]} is on port {chosen[name]}"
+        owner = _TITLES[owners[port]] if port in owners else "another program"
+        text = f"port {port} is taken by {owner}: {_TITLES[name]} is on port {chosen[name]}"
         print(text, file=sys.stderr, flush=True)
     return chosen
 

@@ -5,7 +5,7 @@ Ray. See docs/ray.md.
     >>> import nereid.ray
     >>> app = nereid.ray.app("model.onnx", num_replicas=2)
 
-and then `serve run module:app`, or `ray.serve.run(app)`. Needs `pip install 'nereid[ray]'`.
+and then `serve run module:app`, or `ray.serve.run(app)`. Needs Ray Serve, `pip install 'ray[serve]>=2.60,<2.61'`.
 """
 
 import os as _os
@@ -19,7 +19,9 @@ try:
     from ray import serve as _serve
     from ray.serve.config import RequestRouterConfig as _RequestRouterConfig
 except ImportError as _error:
-    raise ImportError(f"nereid.ray needs Ray Serve: pip install 'nereid[ray]' ({_error})") from _error
+    # The versions of the wheel's extra (packaging/wheel.py). Not by the extra itself: in an environment without this
+    # package, `nereid[ray]` is another package of the index.
+    raise ImportError(f"nereid.ray needs Ray Serve: pip install 'ray[serve]>=2.60,<2.61' ({_error})") from _error
 
 from nereid._functions._model import FunctionModel  # noqa: E402
 from nereid.ray._deployment import Replica, existing, multiplexed_replica  # noqa: E402

@@ -8,8 +8,9 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import tempfile
+import time
+import weakref
 from typing import Any, AsyncIterator, Optional
 from urllib.parse import quote
 
@@ -22,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from nereid._api._enums import RequestFlag
 from nereid._api._errors import InvalidArgumentError, NotFoundError, TritonError, UnavailableError
 from nereid._api._model import Model
+from nereid._functions._repository import remove_folder
 from nereid._functions._serve import FunctionServer
 from nereid.ray._files import FileRepository, is_model_file
 from nereid.ray._multiplexed import LoadedModel
@@ -31,6 +33,8 @@ from nereid.ray._socket import Answer, Connections, Fields, ServerGone
 
 # Of one body, which is in memory here until the server has it. The server has budgets for all of them.
 _MOST_BYTES = 1 << 31
+# How long the names of the models that there are hold good.
+_NAMES_S = 1.0
 
 
 class Replica:
@@ -45,8 +49,9 @@ class Replica:
     ) -> None:
         self._is_multiplexed = is_multiplexed
         self._files = FileRepository()
-        self._folder = tempfile.mkdtemp(prefix="nereid-ray-")
-        socket = os.path.join(self._folder, "http")
+        folder = tempfile.mkdtemp(prefix="nereid-ray-")
+        self._remove_folder = weakref.finalize(self, remove_folder, folder, os.getpid())
+        socket = os.path.join(folder, "http")
         # When it stops, Ray has waited for all requests. Sequences may be left, but Ray sends them no request any more.
         settings: dict[str, Any] = {"exit_timeout": 2, **(server or {})}
         settings.update(http_port=0, grpc_port=None, metrics_port=None)
@@ -58,6 +63,10 @@ class Replica:
         context = serve.get_replica_context()
         self._tag = context.replica_tag
         self._peers = Peers(context)
+        self._loaded_names: set[str] = set()
+        self._known_names: frozenset[str] = frozenset()
+        self._known_until = 0.0
+        self._asking = asyncio.Lock()
         names = [] if is_multiplexed else sorted({model.name for model in self._server.models().values()})
         self._only_model = names[0] if len(names) == 1 else None
 
@@ -76,9 +85,9 @@ class Replica:
         if server is not None and server.is_running():
             with contextlib.suppress(TritonError):
                 server.stop()
-        if folder := getattr(self, "_folder", None):
+        if remove := getattr(self, "_remove_folder", None):
             self._files.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            remove()
 
     def check_health(self) -> None:
         """Ray replaces a replica for which this raises an error."""
@@ -155,10 +164,12 @@ class Replica:
                     f"this replica does not have the sequence {step.sequence} of model '{name}'; streams of a sequence "
                     f"reach the same replica by options(stream=True, session_id='{step.sequence}')"
                 )
+            # Whoever leaves the stream gives the request up; so does a task that is cancelled.
             with _plain_errors():
-                async for response in self._start(name, inputs, fields):
-                    if response.outputs:
-                        yield _arrays(response)
+                async with contextlib.aclosing(self._start(name, inputs, fields)) as responses:
+                    async for response in responses:
+                        if response.outputs:
+                            yield _arrays(response)
 
     async def models(self) -> list[str]:
         """The models that the replica which gets this has loaded."""
@@ -179,7 +190,8 @@ class Replica:
 
     async def _infer(self, name: str, inputs: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
         with _plain_errors():
-            found = [_arrays(response) async for response in self._start(name, inputs, fields) if response.outputs]
+            async with contextlib.aclosing(self._start(name, inputs, fields)) as responses:
+                found = [_arrays(response) async for response in responses if response.outputs]
         if len(found) != 1:
             raise InvalidArgumentError(f"model '{name}' answered {len(found)} times, which needs options(stream=True).stream")
         return found[0]
@@ -234,8 +246,9 @@ class Replica:
             return
         yield tuple(Reply(True, (answer.status, answer.fields, answer.body)))
         if answer.body is None:
-            async for piece in answer.pieces():
-                yield piece
+            async with contextlib.aclosing(answer.pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
 
     # --- Multiplexed models -------------------------------------------------------------------------
 
@@ -248,14 +261,37 @@ class Replica:
         chosen = serve.get_multiplexed_model_id()
         if chosen and chosen != model:
             raise InvalidArgumentError(f"the request is for model '{model}', and its header for '{chosen}'")
+        # Ray makes room before it loads: a name that nothing has would cost a model that works.
+        if not await self._exists(model):
+            raise NotFoundError(f"Request for unknown model: '{model}' is not found")
         loaded: LoadedModel = await self.load_model(model)
         with loaded.used():
             yield
 
+    async def _exists(self, name: str) -> bool:
+        """Whether the model is loaded here, or a repository has it, perhaps a moment ago."""
+        if name in self._loaded_names:
+            return True
+        async with self._asking:
+            if time.monotonic() >= self._known_until:
+                # Repositories may be far away.
+                self._known_names = await asyncio.to_thread(self._names)
+                self._known_until = time.monotonic() + _NAMES_S
+            return name in self._known_names
+
+    def _names(self) -> frozenset[str]:
+        return frozenset(model.name for model in self._server.models().values())
+
     async def load_model(self, name: str) -> LoadedModel:
         """Loads a model of the repository."""
         await asyncio.to_thread(self._server.load, name)
-        return LoadedModel(self._server, name, self._sequences.forget)
+        self._loaded_names.add(name)
+        return LoadedModel(self._server, name, self._forget)
+
+    def _forget(self, name: str) -> None:
+        """After a model was unloaded."""
+        self._loaded_names.discard(name)
+        self._sequences.forget(name)
 
 
 def multiplexed_replica(most_models: int) -> type:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import tempfile
 import weakref
 from typing import Any, Optional
 
 from nereid._api._errors import InvalidArgumentError
-from nereid._functions._repository import to_text
+from nereid._functions._repository import remove_folder, to_text
 
 # The backend of a file, by the end of its name.
 _BACKENDS = {
@@ -41,7 +40,7 @@ class FileRepository:
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix="nereid-ray-")
-        self.close = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.close = weakref.finalize(self, remove_folder, self.path, os.getpid())
 
     def put(self, path: str, config: Optional[dict[str, Any]]) -> str:
         """Adds a file, with the fields of its configuration that the file does not say; returns the model's name.
