@@ -771,6 +771,29 @@ def test_a_program_that_ends_while_a_function_hangs_ends_soon():
     assert "a function did not return in time" in done.stderr
 
 
+def test_a_request_over_http_that_hangs_has_the_exit_timeout_once():
+    done = run("""
+        import urllib.error
+        import urllib.request
+        server = nereid.serve(endless, block=False, exit_timeout=5, http_port=0, grpc_port=None, metrics_port=None)
+
+        def ask():
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{server.http_port}/v2/models/endless/generate", b'{"x": 1}')
+            except OSError:
+                pass
+
+        threading.Thread(target=ask, daemon=True).start()
+        started.wait()
+        begun = time.monotonic()
+        try:
+            server.stop()
+        except nereid.InternalError:
+            print("unfinished", time.monotonic() - begun < 9)
+        """)
+    assert (done.returncode, done.stdout) == (1, "unfinished True\n"), done.stderr
+
+
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer's locks do not survive a fork")
 def test_a_forked_process_ends_without_touching_the_server():
     done = run("""

@@ -29,7 +29,8 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* NEREIDSERVER_FrontendsPorts(
     struct NEREIDSERVER_Frontends* frontends, uint16_t* http, uint16_t* grpc, uint16_t* metrics);
 
 // Makes the server not ready, refuses new requests and finishes those in flight, at most for the
-// exit timeout of the server. To be called once, before TRITONSERVER_ServerStop.
+// exit timeout of the server, of which TRITONSERVER_ServerStop has what is left. To be called once,
+// before that.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* NEREIDSERVER_FrontendsStop(
     struct NEREIDSERVER_Frontends* frontends);
 

@@ -107,6 +107,10 @@ TRITONSERVER_Error* NEREIDSERVER_FrontendsStop(NEREIDSERVER_Frontends* frontends
     server.engine.FinishSequences(deadline);
     const bool all_answered = frontends->frontends.Drain(deadline);
     frontends->frontends.StopMetrics();
+    // The stop of the server, which follows, has what is left of the time: one timeout for both.
+    const auto left = std::max(deadline - std::chrono::steady_clock::now(),
+                               std::chrono::steady_clock::duration::zero());
+    server.SetExitTimeout(std::chrono::ceil<std::chrono::seconds>(left));
     if (all_answered) return {};
     return nereid::base::InternalError("some requests did not finish within the exit timeout");
   });
