@@ -135,14 +135,14 @@ TEST_F(ResponseTest, PutsOutputsWhereTheSinkWantsThem) {
   EXPECT_EQ(sink_.released, (std::vector<std::pair<void*, size_t>>{{&owner, 4}}));
 }
 
-TEST_F(ResponseTest, HasNoDataWhereTheClientWantsNone) {
+TEST_F(ResponseTest, NeedsNoPlaceForAnOutputWithoutBytes) {
   sink_.placement = OutputPlacement{};
   ResponseOutput& output = Add(*response_);
-  ASSERT_TRUE(response_->AllocateBuffer(output, 1 << 20, {}, true).ok());
+  ASSERT_TRUE(response_->AllocateBuffer(output, 0, {}, true).ok());
   EXPECT_EQ(output.byte_size, 0u);
   ResponseOutput& lent = Add(*response_);
   int releases = 0;
-  ASSERT_TRUE(response_->LendBuffer(lent, ToBytes("abcd"), 4, CountRelease, &releases).ok());
+  ASSERT_TRUE(response_->LendBuffer(lent, nullptr, 0, CountRelease, &releases).ok());
   EXPECT_EQ(lent.byte_size, 0u);
   EXPECT_EQ(releases, 1);
 }
