@@ -51,7 +51,9 @@ def serving(tree, *arguments):
     with log.open("w") as said:
         process = subprocess.Popen(
             [tree / "x", "serve", "--", *flags, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=said,
-            stderr=subprocess.STDOUT, env=environment, start_new_session=True)  # fmt: skip
+            stderr=subprocess.STDOUT, env=environment, start_new_session=True,
+            # A script cannot catch a signal that was ignored when it began, as Ctrl-C is for tests in the background.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip
     try:
         servers.wait_until(lambda: "stop   Ctrl-C" in log.read_text() or process.poll() is not None, "./x serve to serve", 60)
         assert process.poll() is None, log.read_text()
