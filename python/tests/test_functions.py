@@ -6,6 +6,7 @@ import collections.abc
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -499,27 +500,6 @@ def test_a_wider_type_of_the_same_kind_is_converted(serve):
     assert (result["y"].dtype, result["z"].dtype) == (np.float32, np.int32)
 
 
-@pytest.mark.parametrize(
-    "output, value, wrong",
-    [
-        (int, 2**63 + 1, 2**63 + 1),
-        (list[int], [2**63, 2**63 + 2], 2**63 + 2),
-        (np.int8, np.array([300, -129]), 300),
-        (np.int8, np.array([1, -129]), -129),
-        (np.uint8, np.array([256], np.uint16), 256),
-        (np.int32, np.array([2**31]), 2**31),
-        (np.float16, np.array([70000]), 70000),
-    ],
-)
-def test_a_value_that_the_type_cannot_hold_is_refused(serve, output, value, wrong):
-    @nereid.model
-    def large(x: int) -> output:
-        return value
-
-    with pytest.raises(nereid.InternalError, match=f"output 'output' has the value {wrong}, which .* cannot hold"):
-        serve(large).infer(large, x=1)
-
-
 def test_a_value_that_the_type_can_hold_is_narrowed(serve):
     @nereid.model
     def small(x: np.int8) -> [np.int8, np.int64, np.float16]:
@@ -775,7 +755,7 @@ def test_a_request_over_http_that_hangs_has_the_exit_timeout_once():
     done = run("""
         import urllib.error
         import urllib.request
-        server = nereid.serve(endless, block=False, exit_timeout=5, http_port=0, grpc_port=None, metrics_port=None)
+        server = nereid.serve(endless, block=False, exit_timeout=3, http_port=0, grpc_port=None, metrics_port=None, log_info=True)
 
         def ask():
             try:
@@ -785,13 +765,15 @@ def test_a_request_over_http_that_hangs_has_the_exit_timeout_once():
 
         threading.Thread(target=ask, daemon=True).start()
         started.wait()
-        begun = time.monotonic()
         try:
             server.stop()
         except nereid.InternalError:
-            print("unfinished", time.monotonic() - begun < 9)
+            print("unfinished")
         """)
-    assert (done.returncode, done.stdout) == (1, "unfinished True\n"), done.stderr
+    assert done.returncode == 1 and "unfinished\n" in done.stdout, done.stdout + done.stderr
+    # The service has the whole time, and the server what is left when that has given up.
+    assert "Timeout 3: Found 1 HTTP service connections" in done.stdout
+    assert re.findall(r"Timeout (\d): Found 1 model versions", done.stdout)[0] in "01", done.stdout
 
 
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer's locks do not survive a fork")
