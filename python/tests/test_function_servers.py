@@ -46,6 +46,12 @@ def test_all_usual_ports_give_way(usual):
         assert server.http_port not in (None, *usual)
 
 
+@pytest.mark.parametrize("port", ["x", "", 8000.5, True, [8000]])
+def test_what_is_no_port_is_an_error_that_names_the_setting(port):
+    with pytest.raises(nereid.InvalidArgumentError, match="grpc_port must be a port from 0 to 65535"):
+        nereid.serve(same, block=False, **{**OFF, "grpc_port": port})
+
+
 def test_a_port_chosen_for_two_services_is_an_error(usual):
     http, grpc, _ = usual
     with pytest.raises(nereid.TritonError, match=str(grpc)):

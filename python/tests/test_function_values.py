@@ -2,6 +2,7 @@
 """The values of functions as models: those that come as they went, and those that their types cannot hold."""
 
 import math
+import pathlib
 import subprocess
 import sys
 
@@ -69,6 +70,65 @@ def test_nulls_at_the_end_of_a_text_stay(serve, repository):
         assert response.outputs["output"].to_list() == [b"a\0", b"b\0\0"]
     with nereid.serve(str(repository), block=False, startup_models=["identity_bytes"], **OFF) as other:
         assert other.infer("identity_bytes", INPUT0=["a\0"])["OUTPUT0"].tolist() == [b"a\0"]
+
+
+@pytest.mark.parametrize(
+    "output, value, wrong",
+    [
+        (str, None, "None"),
+        (list[str], ["a", None], "None"),
+        ((str, (-1,)), [["a"], ["b", "c"]], "list"),
+        ((str, (-1,)), ["a", ("b", "c")], "tuple"),
+        (bytes, {}, "dict"),
+    ],
+)
+def test_what_is_no_text_is_not_sent_as_its_representation(serve, output, value, wrong):
+    @nereid.model(outputs={"text": output})
+    def other(x: int):
+        return {"text": value}
+
+    with pytest.raises(nereid.TritonError, match=f"model 'other': output 'text' has {wrong} in the place of texts"):
+        serve(other).infer("other", x=1)
+
+
+def test_numbers_and_paths_are_sent_as_their_texts(serve):
+    @nereid.model
+    def texts(x: int) -> list[str]:
+        return [x, 2.5, np.int8(3), pathlib.PurePosixPath("a/b")]
+
+    assert serve(texts).infer("texts", x=1) == ["1", "2.5", "3", "a/b"]
+
+
+# --- bfloat16 -------------------------------------------------------------------------------------
+
+
+def test_bfloat16_comes_and_goes(serve):
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+
+    @nereid.model(inputs={"x": (bfloat16, (-1,))}, outputs=(bfloat16, (-1,)))
+    def twice(x):
+        assert x.dtype == bfloat16
+        return x * 2
+
+    @nereid.model(inputs={"x": (bfloat16, (-1,))}, outputs=np.float32)
+    def widened(x):
+        return x
+
+    @nereid.model(inputs={"x": (np.float32, (-1,))}, outputs=(bfloat16, (-1,)))
+    def narrowed(x):
+        return x
+
+    server = serve(twice, widened, narrowed)
+    for count in (3, 100_000):  # copied, and sent from where they are
+        given = (np.arange(count) % 100).astype(bfloat16)
+        result = server.infer("twice", x=given)
+        assert result.dtype == bfloat16
+        assert (result == given * 2).all()
+    wide = server.infer("widened", x=np.array([1.5, -2], bfloat16))
+    assert (wide.dtype, wide.tolist()) == (np.float32, [1.5, -2])
+    assert server.infer("narrowed", x=np.array([1.5, np.inf], np.float32)).tolist() == [1.5, np.inf]
+    with pytest.raises(nereid.TritonError, match="output 'output' has the value 3.4.*, which bfloat16 cannot hold"):
+        server.infer("narrowed", x=np.array([3.4e38], np.float32))
 
 
 # --- Numbers --------------------------------------------------------------------------------------

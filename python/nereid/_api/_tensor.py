@@ -65,6 +65,14 @@ def _need_numpy():
     return numpy
 
 
+def _need_bfloat16():
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise InvalidArgumentError("numpy has no data type for BF16, and the package ml_dtypes is not installed") from None
+    return ml_dtypes.bfloat16
+
+
 @dataclass
 class Tensor:
     """Elements of one type in memory.
@@ -126,7 +134,8 @@ class Tensor:
         if self.data_type == DataType.BYTES:
             array = self.to_bytes_array()
         elif self.data_type == DataType.BF16:
-            raise InvalidArgumentError("numpy has no data type for BF16")
+            bits = numpy.from_dlpack(Tensor(DataType.UINT16, self.shape, self.memory_buffer).to_host())
+            array = bits.view(_need_bfloat16())
         else:
             array = numpy.from_dlpack(self.to_host())
         if dtype is not None and array.dtype != dtype:

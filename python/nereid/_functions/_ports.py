@@ -25,6 +25,8 @@ _OF_PYTHON = {
     float: DataType.FP64,
 }
 _NUMPY_NAMES = {data_type: name for name, data_type in _DATA_TYPE_OF_NUMPY.items()}
+# What never stands for its text.
+_NO_TEXTS = (type(None), list, tuple, dict, set, numpy.ndarray)
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Port:
         if rows is not None and self.form == "list" and array.ndim == 1:
             array = array.reshape(-1, 1)
         self._check_type(array, where)
+        if self.data_type == DataType.BYTES:
+            self._check_texts(array, where)
         array = self._narrowed(array, where)
         expected = self.dims if rows is None else (rows if rows >= 0 else -1, *self.dims)
         if len(array.shape) != len(expected) or any(e not in (-1, a) for e, a in zip(expected, array.shape)):
@@ -156,6 +160,15 @@ class Port:
             is_right = array.size == 0 or numpy.can_cast(array.dtype, self.dtype, "same_kind")
         if not is_right:
             raise InvalidArgumentError(f"{where} has type {array.dtype}, expected {self.describe_type()}")
+
+    @staticmethod
+    def _check_texts(array: numpy.ndarray, where: str) -> None:
+        if array.dtype.kind != "O":
+            return
+        wrong = set(map(type, array.ravel().tolist())).intersection(_NO_TEXTS)
+        if wrong:
+            names = " and ".join(sorted("None" if kind is type(None) else kind.__name__ for kind in wrong))
+            raise InvalidArgumentError(f"{where} has {names} in the place of texts")
 
     def _narrowed(self, array: numpy.ndarray, where: str) -> numpy.ndarray:
         """`array` in this type where that is one of fewer numbers. Refuses those that the type cannot hold, which numpy

@@ -125,12 +125,15 @@ class Runner:
                 held = [port.to_array(value.pop(), sum(rows) if self.is_batching else None)]
                 is_alone = _references(held) == _ALONE
                 array = held.pop()
+                is_lendable = is_alone and array.base is None
                 if port.data_type == DataType.BYTES:
                     outputs.append((port.name, DataType.BYTES, array.shape, self._texts(array, rows), False))
                     continue
             except InvalidArgumentError as error:
                 raise self._wrong(str(error)) from None
-            outputs.append((port.name, port.data_type, array.shape, array, is_alone and array.base is None))
+            # numpy lends no memory of types that are not its own.
+            data = array.view(numpy.uint16) if port.data_type == DataType.BF16 else array
+            outputs.append((port.name, port.data_type, array.shape, data, is_lendable))
         return outputs
 
     def _by_port(self, result: list) -> list[tuple[Port, list]]:

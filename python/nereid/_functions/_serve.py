@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import operator
 import os
 import secrets
 import signal
@@ -231,14 +232,28 @@ def _is_free(host: str, port: int) -> bool:
     return True
 
 
+def _port(name: str, value: Any) -> Any:
+    """The setting `value` of a service: a number, or None for one that is off."""
+    if value is None or value is False:
+        return None
+    if isinstance(value, _Usual):
+        return value
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{name} must be a port from 0 to 65535, or None for none, not {value!r}") from None
+
+
 def _choose_ports(settings: dict[str, Any], host: str) -> dict[str, Any]:
     """The settings with the next free port for each service whose usual one is taken, which is said: by another
     program, or by a service for which that port was chosen."""
-    reserved = {int(settings[name]) for name in _SERVICES if settings.get(name)}
-    owners = {int(port): name for name in _SERVICES if (port := settings.get(name)) and not isinstance(port, _Usual)}
-    chosen = dict(settings)
+    chosen = settings | {name: _port(name, settings.get(name)) for name in _SERVICES}
+    reserved = {chosen[name] for name in _SERVICES if chosen[name]}
+    owners = {port: name for name in _SERVICES if (port := chosen[name]) and not isinstance(port, _Usual)}
     for name in _SERVICES:
-        port = settings.get(name)
+        port = chosen[name]
         if not isinstance(port, _Usual) or (port not in owners and _is_free(host, port)):
             continue
         free = (one for one in range(port + 1, 65536) if one not in reserved and _is_free(host, one))
@@ -259,9 +274,8 @@ def _flags(settings: dict[str, Any], host: str, model_control: bool) -> list[str
         flags += [f"http-restricted-api={rule}", f"grpc-restricted-protocol={rule}"]
     for name, value in settings.items():
         if name in _SERVICES:
-            is_on = value is not None and value is not False
-            flags.append(f"{_SERVICES[name]}={str(is_on).lower()}")
-            if not is_on:
+            flags.append(f"{_SERVICES[name]}={str(value is not None).lower()}")
+            if value is None:
                 continue
         for item in _listed(value):
             text = str(item).lower() if isinstance(item, bool) else str(item)
