@@ -90,7 +90,8 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, const std:
                .model = model,
                .instance = handle,
                .arguments = std::move(arguments),
-               .on_death = [this] { keeper_.NoticeDeath(); }},
+               .on_death = [this] { keeper_.NoticeDeath(); },
+               .slow_clients = {}},
       keeper_({.name = name, .what = kProcess, .on_death = [this] { model_.CountDeath(); }},
               [this] { return Service::Create(context_); }) {}
 
@@ -124,7 +125,8 @@ void Instance::TakeBatch(TRITONBACKEND_Request** requests, uint32_t count) {
     batch_size_ += SizeOf(requests[r]);
     batch_.push_back(
         {.request = requests[r],
-         .open = std::make_shared<OpenRequest>(handle_, requests[r], model_.is_decoupled(), start),
+         .open = std::make_shared<OpenRequest>(handle_, requests[r], model_.is_decoupled(), start,
+                                               context_.slow_clients),
          .ending = {},
          .response = {}});
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend_kit/batch.h"
+#include "backend_kit/response_line.h"
 
 namespace nereid::isolation {
 
@@ -51,13 +52,27 @@ std::optional<RequestEnding> ReadEnding(python::Reader& reader, const python::Re
   return ending;
 }
 
+OpenRequest::OpenRequest(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
+                         bool is_decoupled, uint64_t exec_start_ns,
+                         backend::BackgroundWork& threads)
+    : instance_(instance),
+      is_decoupled_(is_decoupled),
+      exec_start_ns_(exec_start_ns),
+      line_(std::make_shared<backend::ResponseLine>(threads)),
+      last_activity_ns_(exec_start_ns),
+      source_(std::make_shared<backend::ResponseSource>(request)) {}
+
+void OpenRequest::WhenSent(std::function<void()> action) { line_->Then(std::move(action)); }
+
+bool OpenRequest::waits_for_client() const { return line_->is_busy(); }
+
 void OpenRequest::NoteActivity() {
   last_activity_ns_.store(backend::NowNs(), std::memory_order_relaxed);
 }
 
 void OpenRequest::Settle(const RequestEnding& ending) {
   const backend::MutexLock lock(mutex_);
-  TRITONBACKEND_Request* request = source_.request();
+  TRITONBACKEND_Request* request = source_->request();
   if (request == nullptr) return;
   for (const python::Tensor& state : ending.states) {
     LogIfError(UpdateState(request, state), "failed to update a state");
@@ -72,7 +87,7 @@ void OpenRequest::Settle(const RequestEnding& ending) {
 }
 
 void OpenRequest::ReportFailure() {
-  TRITONBACKEND_Request* request = source_.request();
+  TRITONBACKEND_Request* request = source_->request();
   if (request == nullptr || is_counted_) return;
   is_counted_ = true;
   const uint64_t now = backend::NowNs();
@@ -86,7 +101,7 @@ void OpenRequest::Send(const ModelResponse& from, bool is_final, python::Lender*
   {
     const backend::MutexLock lock(mutex_);
     if (is_closed_) return;
-    auto made = source_.NewResponse();
+    auto made = source_->NewResponse();
     if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
     response = made.value();
     ++sent_;
@@ -94,22 +109,23 @@ void OpenRequest::Send(const ModelResponse& from, bool is_final, python::Lender*
     if (is_final) is_closed_ = true;
     if (from.kind == ResponseKind::kError && !is_decoupled_) ReportFailure();
   }
-  const Error error = from.kind == ResponseKind::kError
-                          ? Error(from.code, from.text)
-                          : python::FillResponse(response, from, lender);
-  LogIfError(Error(TRITONBACKEND_ResponseSend(
-                 response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error.get())),
-             "failed to send the response");
+  line_->Send(response, is_final,
+              from.kind == ResponseKind::kError ? Error(from.code, from.text)
+                                                : python::FillResponse(response, from, lender));
 }
 
 void OpenRequest::End() {
-  const backend::MutexLock lock(mutex_);
-  if (is_closed_) return;
-  if (Error error = source_.EnsureFactory(); !error.ok()) {
-    return LogIfError(std::move(error), "failed to end a request");
+  std::shared_ptr<backend::ResponseSource> source;
+  {
+    const backend::MutexLock lock(mutex_);
+    if (is_closed_) return;
+    if (Error error = source_->EnsureFactory(); !error.ok()) {
+      return LogIfError(std::move(error), "failed to end a request");
+    }
+    is_closed_ = true;
+    source = source_;
   }
-  is_closed_ = true;
-  LogIfError(source_.SendEnd(), "failed to end a request");
+  line_->Then([source] { LogIfError(source->SendEnd(), "failed to end a request"); });
 }
 
 void OpenRequest::Release(Ending ending) {
@@ -118,13 +134,13 @@ void OpenRequest::Release(Ending ending) {
   TRITONBACKEND_Request* request = nullptr;
   {
     const backend::MutexLock lock(mutex_);
-    request = source_.request();
+    request = source_->request();
     if (request == nullptr) return;
     // Later responses need it.
     if (!is_closed_ && !comes_again) {
-      LogIfError(source_.EnsureFactory(), "failed to create a factory");
+      LogIfError(source_->EnsureFactory(), "failed to create a factory");
     }
-    source_.set_request(nullptr);
+    source_->set_request(nullptr);
   }
   Error released(TRITONBACKEND_RequestRelease(request, comes_again
                                                            ? TRITONSERVER_REQUEST_RELEASE_RESCHEDULE
@@ -133,7 +149,7 @@ void OpenRequest::Release(Ending ending) {
     const backend::MutexLock lock(mutex_);
     // The server has it back, and will give it another number.
     if (released.ok() && comes_again) is_closed_ = true;
-    if (!released.ok()) source_.set_request(request);
+    if (!released.ok()) source_->set_request(request);
   }
   if (released.ok()) return;
   if (comes_again) return Fail(released);
@@ -149,16 +165,14 @@ void OpenRequest::SendError(const Error& error) {
     ReportFailure();
     has_responded = !is_decoupled_ && sent_ > 0;
     if (!has_responded) {
-      auto made = source_.NewResponse();
+      auto made = source_->NewResponse();
       if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
       response = made.value();
       is_closed_ = true;
     }
   }
   if (has_responded) return End();
-  LogIfError(Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL,
-                                              error.get())),
-             "failed to send the error response");
+  line_->Send(response, true, error.Copy());
 }
 
 void OpenRequest::Fail(const Error& error) {
@@ -168,13 +182,13 @@ void OpenRequest::Fail(const Error& error) {
 
 bool OpenRequest::is_done() {
   const backend::MutexLock lock(mutex_);
-  return is_closed_ && source_.request() == nullptr;
+  return is_closed_ && source_->request() == nullptr;
 }
 
 bool OpenRequest::IsCancelled() {
   const backend::MutexLock lock(mutex_);
   if (is_closed_) return false;
-  Result<bool> is_cancelled = source_.IsCancelled();
+  Result<bool> is_cancelled = source_->IsCancelled();
   return is_cancelled.ok() && is_cancelled.value();
 }
 

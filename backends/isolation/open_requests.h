@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +13,11 @@
 #include "backend_kit/response_source.h"
 #include "isolation_backend/records.h"
 #include "python_backend/decode.h"
+
+namespace nereid::backend {
+class BackgroundWork;
+class ResponseLine;
+}  // namespace nereid::backend
 
 namespace nereid::isolation {
 
@@ -28,13 +34,9 @@ std::optional<RequestEnding> ReadEnding(python::Reader& reader, const python::Re
 // One request. Thread-safe: the process may respond to a request, and release it, at any time.
 class OpenRequest {
  public:
+  // Of `threads` are those that wait for the request's client; they outlive the last call.
   OpenRequest(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
-              bool is_decoupled, uint64_t exec_start_ns)
-      : instance_(instance),
-        is_decoupled_(is_decoupled),
-        exec_start_ns_(exec_start_ns),
-        last_activity_ns_(exec_start_ns),
-        source_(request) {}
+              bool is_decoupled, uint64_t exec_start_ns, backend::BackgroundWork& threads);
 
   // Takes over new states and times. Comes before the last response, which a client may follow with
   // the next request of a sequence.
@@ -46,6 +48,10 @@ class OpenRequest {
   void Release(Ending ending);
   // Completes the request with an error and releases it, as far as this has not happened.
   void Fail(const backend::Error& error);
+  // Calls `action` when the responses so far have been sent: now, or on another thread.
+  void WhenSent(std::function<void()> action);
+  // Whether responses wait for the client.
+  bool waits_for_client() const;
   // Whether it is completed and released.
   bool is_done();
   // The process gets it now.
@@ -61,9 +67,11 @@ class OpenRequest {
   TRITONBACKEND_ModelInstance* const instance_;
   const bool is_decoupled_;
   const uint64_t exec_start_ns_;
+  const std::shared_ptr<backend::ResponseLine> line_;
   std::atomic<uint64_t> last_activity_ns_;  // a lone number
   backend::Mutex mutex_;
-  backend::ResponseSource source_ NEREID_KIT_GUARDED_BY(mutex_);
+  // Shared with the end that waits in the line.
+  std::shared_ptr<backend::ResponseSource> source_ NEREID_KIT_GUARDED_BY(mutex_);
   bool is_closed_ NEREID_KIT_GUARDED_BY(mutex_) = false;   // has its final response
   bool is_counted_ NEREID_KIT_GUARDED_BY(mutex_) = false;  // in statistics
   uint32_t sent_ NEREID_KIT_GUARDED_BY(mutex_) = 0;

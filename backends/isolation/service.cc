@@ -42,9 +42,11 @@ class Calls {
  public:
   explicit Calls(std::shared_ptr<OpenRequests> requests) : requests_(std::move(requests)) {}
 
-  void Handle(Worker& worker, const CallBlock& call) const {
+  void Handle(const std::shared_ptr<Worker>& from, const CallBlock& call) const {
+    Worker& worker = *from;
     Reader reader(call.payload);
     bool is_readable = false;
+    if (call.kind == Call::kAwaitSent) return AwaitSent(from, call, reader);
     if (call.kind == Call::kSend) is_readable = Send(reader, worker.region());
     if (call.kind == Call::kRelease) is_readable = Release(reader, worker.region());
     python::Release(call.header);
@@ -83,6 +85,13 @@ class Calls {
     return true;
   }
 
+  void AwaitSent(const std::shared_ptr<Worker>& worker, const CallBlock& call,
+                 Reader& reader) const {
+    const std::shared_ptr<OpenRequest> request = requests_->Find(reader.Read<uint64_t>());
+    const auto reply = [worker, call] { python::Reply(call.header, python::Outcome::kOk); };
+    return request == nullptr ? reply() : request->WhenSent(reply);
+  }
+
   const std::shared_ptr<OpenRequests> requests_;
 };
 
@@ -94,7 +103,7 @@ Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
                                           context.name,
                                           [calls = Calls(requests)](
                                               const std::shared_ptr<Worker>& from,
-                                              const CallBlock& call) { calls.Handle(*from, call); },
+                                              const CallBlock& call) { calls.Handle(from, call); },
                                           context.on_death));
   auto service = std::make_shared<Service>(context, std::move(made), requests);
   context.model.watch().Add(service);
@@ -154,7 +163,9 @@ bool Service::Look() {
   CheckMemory();
   if (requests_->is_empty()) return false;
   for (const auto& [number, request] : requests_->List()) {
-    python::CheckTime(*worker_, context_.model.settings().timeout, request->last_activity_ns());
+    if (!request->waits_for_client()) {
+      python::CheckTime(*worker_, context_.model.settings().timeout, request->last_activity_ns());
+    }
     if (!request->IsCancelled() || !is_alive()) continue;
     auto told = worker_->questions().Ask(Work::kCancel, Clock::now() + kCancelTimeout, number);
     if (!told.ok()) told.TakeError().Ignore();  // the next look tries again

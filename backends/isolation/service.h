@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "backend_kit/responses.h"
 #include "isolation_backend/model.h"
 #include "isolation_backend/open_requests.h"
 
@@ -19,6 +20,7 @@ struct ServiceContext {
   TRITONBACKEND_ModelInstance* instance;
   std::string arguments;  // for making the instance: keys and values as in a greeting
   python::Worker::DeathHandler on_death;
+  backend::BackgroundWork slow_clients;  // sends responses for which their clients are too slow
 };
 
 // Thread-safe; python::Keeper describes the functions that it calls.

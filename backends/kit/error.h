@@ -71,6 +71,7 @@ class [[nodiscard]] Error {
   TRITONSERVER_Error_Code code() const { return TRITONSERVER_ErrorCode(error_); }
   // The message, empty on success; valid as long as this object.
   const char* message() const { return ok() ? "" : TRITONSERVER_ErrorMessage(error_); }
+  Error Copy() const { return ok() ? Error() : Error(code(), message()); }
   // Does not transfer ownership; null on success.
   TRITONSERVER_Error* get() const { return error_; }
   // Transfers the error to the caller, who now owns it; null on success.

@@ -136,6 +136,11 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
       }
       return Release(call.header);
     }
+    case Call::kAwaitSent: {
+      const auto pending = pending_->Find(reader.Read<uint64_t>());
+      const auto reply = [worker, call] { Reply(call.header, Outcome::kOk); };
+      return pending == nullptr ? reply() : pending->WhenSent(reply);
+    }
     case Call::kIsCancelled:
       return IsCancelled(*worker, call, reader);
     case Call::kMetricFamilyNew:

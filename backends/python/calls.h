@@ -20,6 +20,7 @@ struct CallContext {
   TRITONSERVER_Server* server = nullptr;
   std::atomic<int> open_slow_calls{0};
   backend::BackgroundWork slow_calls;
+  backend::BackgroundWork slow_clients;  // sends responses for which their clients are too slow
 };
 
 // The calls of one worker. Confined to the thread that handles them.

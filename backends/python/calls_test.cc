@@ -67,7 +67,9 @@ TEST_F(CallsTest, LogsNothingForALevelThatThereIsNotNorForALineCutShort) {
 
 class SendTest : public CallsTest {
  protected:
-  SendTest() : handle_(pending_->Add(std::make_shared<Pending>(&request_, true, rules_))) {}
+  SendTest()
+      : handle_(pending_->Add(
+            std::make_shared<Pending>(&request_, true, rules_, context_.slow_clients))) {}
 
   std::string Send(bool is_final, const std::string& response) {
     return Bytes(SendRecord{
@@ -98,6 +100,24 @@ TEST_F(SendTest, AClientReceivesEveryResponseUntilTheEnd) {
   EXPECT_EQ(sent()[0].error, "one");
   EXPECT_EQ(sent()[1].error, "two");
   EXPECT_TRUE(sent()[1].is_final);
+}
+
+TEST_F(SendTest, AClientThatDoesNotReadHoldsUpNoOtherCall) {
+  std::promise<void> client;
+  request_.reading = client.get_future().share();
+  EXPECT_TRUE(IsReleased(Handle(Call::kSend, Send(false, Failure("one")))));
+  const CallBlock question = Handle(Call::kAwaitSent, Bytes(handle_));
+  EXPECT_TRUE(IsReleased(Handle(Call::kSend, Send(true, ""))));
+  EXPECT_TRUE(pending_->Find(handle_) == nullptr);
+  EXPECT_EQ(ReplyTo(Call::kIsCancelled, Bytes(handle_)), "ok: " + Bytes(uint64_t{0}));
+  EXPECT_EQ(question.header->state.load(), kBlockInUse);
+  client.set_value();
+  EXPECT_EQ(AwaitReply(question), "ok: ");
+}
+
+TEST_F(SendTest, EverythingOfARequestThatHasEndedIsSent) {
+  Handle(Call::kSend, Send(true, ""));
+  EXPECT_EQ(ReplyTo(Call::kAwaitSent, Bytes(handle_)), "ok: ");
 }
 
 TEST_F(SendTest, AnEndNeedsNoResponse) {

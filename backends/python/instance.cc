@@ -192,9 +192,10 @@ void Instance::Finish(const Error& error, Lender* lender) {
 void Instance::TakeBatch(TRITONBACKEND_Request** requests, uint32_t count) {
   times_ = {.exec_start = NowNs()};
   for (uint32_t r = 0; r < count; ++r) {
-    batch_.push_back({.request = requests[r],
-                      .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled(),
-                                                           model_.outputs())});
+    batch_.push_back(
+        {.request = requests[r],
+         .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled(), model_.outputs(),
+                                              context_.calls.slow_clients)});
   }
 }
 

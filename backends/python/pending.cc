@@ -14,35 +14,38 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
     if (is_closed_.load()) {
       return Error::Internal("Unable to send response. Response sender has been closed.");
     }
-    NEREID_KIT_ASSIGN(response, source_.NewResponse());
+    NEREID_KIT_ASSIGN(response, source_->NewResponse());
     ++sent_;
     NoteActivity();
     if (is_final) is_closed_.store(true);
   }
   Error error = from.kind == ResponseKind::kError ? Error(from.code, from.text)
                                                   : FillResponse(response, from, lender);
-  LogIfError(Error(TRITONBACKEND_ResponseSend(
-                 response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error.get())),
-             "failed to send the response");
   // An error that the model made is a response like others.
-  if (from.kind == ResponseKind::kError) return {};
-  return error;
+  Error failure = from.kind == ResponseKind::kError ? Error() : error.Copy();
+  line_->Send(response, is_final, std::move(error));
+  return failure;
 }
 
 Error Pending::Check(const ModelResponse& response) {
   const backend::MutexLock lock(mutex_);
-  TRITONBACKEND_Request* request = source_.request();
+  TRITONBACKEND_Request* request = source_->request();
   return request != nullptr ? rules_.Check(response, request) : rules_.Check(response, owed_);
 }
 
 Error Pending::End() {
-  const backend::MutexLock lock(mutex_);
-  if (is_closed_.load()) {
-    return Error::Internal("Unable to send response. Response sender has been closed.");
+  std::shared_ptr<backend::ResponseSource> source;
+  {
+    const backend::MutexLock lock(mutex_);
+    if (is_closed_.load()) {
+      return Error::Internal("Unable to send response. Response sender has been closed.");
+    }
+    NEREID_KIT_TRY(source_->EnsureFactory().Release());
+    is_closed_.store(true);
+    source = source_;
   }
-  NEREID_KIT_TRY(source_.EnsureFactory().Release());
-  is_closed_.store(true);
-  return source_.SendEnd();
+  line_->Then([source] { LogIfError(source->SendEnd(), "failed to end a request"); });
+  return {};
 }
 
 void Pending::Fail(const Error& error) {
@@ -53,15 +56,13 @@ void Pending::Fail(const Error& error) {
     has_responded = !is_decoupled_ && sent_ > 0 && !is_closed_.load();
     if (!has_responded) {
       if (is_closed_.exchange(true)) return;
-      auto made = source_.NewResponse();
+      auto made = source_->NewResponse();
       if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
       response = made.value();
     }
   }
   if (has_responded) return LogIfError(End(), "failed to end a request");
-  LogIfError(Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL,
-                                              error.get())),
-             "failed to send the error response");
+  line_->Send(response, true, error.Copy());
 }
 
 void Pending::Abandon() {
@@ -80,16 +81,16 @@ void Pending::Abandon() {
 
 Result<bool> Pending::IsCancelled() {
   const backend::MutexLock lock(mutex_);
-  return source_.IsCancelled();
+  return source_->IsCancelled();
 }
 
 void Pending::Detach() {
   const backend::MutexLock lock(mutex_);
   if (!is_closed_.load()) {
-    LogIfError(source_.EnsureFactory(), "failed to create a response factory");
-    if (source_.request() != nullptr) owed_ = rules_.OwedTo(source_.request());
+    LogIfError(source_->EnsureFactory(), "failed to create a response factory");
+    if (source_->request() != nullptr) owed_ = rules_.OwedTo(source_->request());
   }
-  source_.set_request(nullptr);
+  source_->set_request(nullptr);
 }
 
 }  // namespace nereid::python

@@ -34,10 +34,11 @@ class PendingTest : public testing::Test {
 
   TRITONBACKEND_Request request_;
   const OutputRules rules_;
+  backend::BackgroundWork threads_;
 };
 
 TEST_F(PendingTest, AClientGetsTensorsAndParametersOfAResponse) {
-  Pending pending(&request_, false, rules_);
+  Pending pending(&request_, false, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Tensors(), true)), "");
   EXPECT_TRUE(pending.is_closed());
   ASSERT_EQ(sent().size(), 1u);
@@ -47,14 +48,14 @@ TEST_F(PendingTest, AClientGetsTensorsAndParametersOfAResponse) {
 }
 
 TEST_F(PendingTest, AnErrorOfTheModelIsAResponse) {
-  Pending pending(&request_, false, rules_);
+  Pending pending(&request_, false, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Failure("no such word"), true)), "");
   ASSERT_EQ(sent().size(), 1u);
   EXPECT_EQ(sent()[0].error, "no such word");
 }
 
 TEST_F(PendingTest, NothingFollowsAFinalResponse) {
-  Pending pending(&request_, true, rules_);
+  Pending pending(&request_, true, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
   EXPECT_EQ(Text(pending.Send(Tensors(), true)), "");
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), kClosed);
@@ -68,7 +69,7 @@ TEST_F(PendingTest, NothingFollowsAFinalResponse) {
 
 TEST_F(PendingTest, AnEndHasNoResponse) {
   {
-    Pending pending(&request_, true, rules_);
+    Pending pending(&request_, true, rules_, threads_);
     EXPECT_EQ(Text(pending.End()), "");
     EXPECT_TRUE(pending.is_closed());
   }
@@ -79,7 +80,7 @@ TEST_F(PendingTest, AnEndHasNoResponse) {
 }
 
 TEST_F(PendingTest, AFailureIsTheLastResponse) {
-  Pending pending(&request_, true, rules_);
+  Pending pending(&request_, true, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
   pending.Fail(Error::Internal("the worker died"));
   ASSERT_EQ(sent().size(), 2u);
@@ -89,7 +90,7 @@ TEST_F(PendingTest, AFailureIsTheLastResponse) {
 
 // The client of a model with one response has that already: an error would be a second one.
 TEST_F(PendingTest, AFailureAfterTheOnlyResponseOfAModelIsItsEnd) {
-  Pending pending(&request_, false, rules_);
+  Pending pending(&request_, false, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
   pending.Fail(Error::Internal("the worker died"));
   ASSERT_EQ(sent().size(), 2u);
@@ -97,15 +98,32 @@ TEST_F(PendingTest, AFailureAfterTheOnlyResponseOfAModelIsItsEnd) {
   EXPECT_TRUE(sent()[1].is_final);
 }
 
+TEST_F(PendingTest, TheEndComesAfterTheResponsesForWhichTheClientIsTooSlow) {
+  std::promise<void> client;
+  request_.reading = client.get_future().share();
+  Pending pending(&request_, true, rules_, threads_);
+  EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
+  EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
+  EXPECT_EQ(Text(pending.End()), "");
+  EXPECT_TRUE(pending.waits_for_client());
+  EXPECT_TRUE(sent().empty());
+  client.set_value();
+  std::promise<void> all;
+  pending.WhenSent([&all] { all.set_value(); });
+  all.get_future().wait();
+  ASSERT_EQ(sent().size(), 3u);
+  EXPECT_TRUE(sent()[2].is_final);
+}
+
 TEST_F(PendingTest, ADroppedRequestEndsOrFailsAsItsClientExpects) {
   TRITONBACKEND_Request plain, responded, decoupled;
-  Pending(&plain, false, rules_).Abandon();
+  Pending(&plain, false, rules_, threads_).Abandon();
   {
-    Pending pending(&responded, false, rules_);
+    Pending pending(&responded, false, rules_, threads_);
     EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
     pending.Abandon();
   }
-  Pending(&decoupled, true, rules_).Abandon();
+  Pending(&decoupled, true, rules_, threads_).Abandon();
   ASSERT_EQ(plain.answer.sent.size(), 1u);
   EXPECT_EQ(plain.answer.sent[0].error, "the model dropped the request without a response");
   ASSERT_EQ(responded.answer.sent.size(), 2u);
@@ -116,7 +134,7 @@ TEST_F(PendingTest, ADroppedRequestEndsOrFailsAsItsClientExpects) {
 }
 
 TEST_F(PendingTest, AReleasedRequestIsStillRespondedTo) {
-  Pending pending(&request_, true, rules_);
+  Pending pending(&request_, true, rules_, threads_);
   pending.Detach();
   EXPECT_EQ(request_.answer.open_factories, 1);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
@@ -126,14 +144,14 @@ TEST_F(PendingTest, AReleasedRequestIsStillRespondedTo) {
 }
 
 TEST_F(PendingTest, ARequestThatIsOverNeedsNothingOfTheServerWhenItIsReleased) {
-  Pending pending(&request_, false, rules_);
+  Pending pending(&request_, false, rules_, threads_);
   EXPECT_EQ(Text(pending.Send(Tensors(), true)), "");
   pending.Detach();
   EXPECT_EQ(request_.answer.open_factories, 0);
 }
 
 TEST_F(PendingTest, CancellationIsSeenBeforeAndAfterTheRelease) {
-  Pending pending(&request_, true, rules_);
+  Pending pending(&request_, true, rules_, threads_);
   EXPECT_FALSE(pending.IsCancelled().value());
   request_.is_cancelled = true;
   EXPECT_TRUE(pending.IsCancelled().value());
@@ -149,7 +167,7 @@ TEST_F(PendingTest, WhatARequestIsOwedIsKnownAfterItsReleaseToo) {
                      {"name": "MORE", "data_type": "TYPE_INT8", "dims": ["1"]}]})");
   const OutputRules rules = OutputRules::Create("m", config.value(), true).value();
   request_.wanted = {"OUT", "MORE"};
-  Pending pending(&request_, false, rules);
+  Pending pending(&request_, false, rules, threads_);
   const std::string lacking = "the response of model 'm' lacks output 'MORE'";
   EXPECT_EQ(Text(pending.Check(Tensors())), lacking);
   pending.Detach();
@@ -160,7 +178,7 @@ TEST_F(PendingTest, WhatARequestIsOwedIsKnownAfterItsReleaseToo) {
 TEST_F(PendingTest, OneOfManyThreadsHasTheLastWord) {
   for (int round = 0; round < 50; ++round) {
     TRITONBACKEND_Request request;
-    Pending pending(&request, true, rules_);
+    Pending pending(&request, true, rules_, threads_);
     std::vector<std::future<void>> threads;
     for (int i = 0; i < 4; ++i) {
       threads.push_back(std::async(std::launch::async, [&pending, i] {
@@ -175,10 +193,11 @@ TEST_F(PendingTest, OneOfManyThreadsHasTheLastWord) {
 
 TEST(PendingTable, FindsRequestsByTheirNumbersUntilTheyAreRemoved) {
   const OutputRules rules;
+  backend::BackgroundWork threads;
   TRITONBACKEND_Request request;
   PendingTable table;
-  const auto first = std::make_shared<Pending>(&request, false, rules);
-  const auto second = std::make_shared<Pending>(&request, false, rules);
+  const auto first = std::make_shared<Pending>(&request, false, rules, threads);
+  const auto second = std::make_shared<Pending>(&request, false, rules, threads);
   const uint64_t one = table.Add(first);
   const uint64_t two = table.Add(second);
   EXPECT_NE(one, two);
@@ -193,11 +212,12 @@ TEST(PendingTable, FindsRequestsByTheirNumbersUntilTheyAreRemoved) {
 
 TEST(PendingTable, FailsAllAndForgetsThem) {
   const OutputRules rules;
+  backend::BackgroundWork threads;
   TRITONBACKEND_Request requests[3];
   PendingTable table;
   uint64_t last = 0;
   for (TRITONBACKEND_Request& request : requests) {
-    last = table.Add(std::make_shared<Pending>(&request, false, rules));
+    last = table.Add(std::make_shared<Pending>(&request, false, rules, threads));
   }
   table.FailAll(Error::Unavailable("the model is unloaded"));
   for (const TRITONBACKEND_Request& request : requests) {

@@ -68,7 +68,8 @@ void Service::ReportMemory() const {
 bool Service::Look() {
   if (!is_alive() || pending_->is_empty()) return false;
   for (const auto& [number, pending] : pending_->List()) {
-    if (!pending->is_closed()) CheckTime(*worker_, timeout_, pending->last_activity_ns());
+    if (pending->is_closed() || pending->waits_for_client()) continue;
+    CheckTime(*worker_, timeout_, pending->last_activity_ns());
   }
   return true;
 }

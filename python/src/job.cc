@@ -12,6 +12,7 @@
 #include "deferred.h"
 #include "errors.h"
 #include "nereid/backend_outputs.h"
+#include "nereid/backend_responses.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -285,7 +286,7 @@ Error Job::Fill(TRITONBACKEND_Response* response, size_t request,
   return {};
 }
 
-void Job::SendAll(const std::vector<Output>& outputs) {
+void Job::SendAll(const std::vector<Output>& outputs, bool may_wait) {
   const uint64_t output_start_ns = backend::NowNs();
   compute_end_ns_ = output_start_ns;
   std::vector<TRITONBACKEND_Response*> responses(senders_.size(), nullptr);
@@ -305,16 +306,50 @@ void Job::SendAll(const std::vector<Output>& outputs) {
       senders_[r].Report(instance_, start_ns_, output_start_ns, backend::NowNs(), errors[r].get());
     }
     if (responses[r] == nullptr) continue;
-    backend::ResponseSender::Send(responses[r], errors[r].get(), !kind_.is_decoupled);
+    if (may_wait || NEREIDBACKEND_ResponseTrySend == nullptr) {
+      backend::ResponseSender::Send(responses[r], errors[r].get(), !kind_.is_decoupled);
+      continue;
+    }
+    bool sent = true;
+    backend::LogIfError(
+        Error(NEREIDBACKEND_ResponseTrySend(
+            responses[r], kind_.is_decoupled ? 0 : TRITONSERVER_RESPONSE_COMPLETE_FINAL,
+            errors[r].get(), &sent)),
+        "failed to send response");
+    if (!sent) left_.emplace_back(responses[r], std::move(errors[r]));
   }
-  if (!kind_.is_decoupled) Release();
+  if (!kind_.is_decoupled && left_.empty()) Release();
 }
 
-void Job::Send(const py::list& outputs) {
+std::vector<Job::Output> Job::ReadOutputs(const py::list& outputs) const {
   if (requests_.empty()) ThrowInvalidArgument("the requests have had their last response");
   std::vector<Output> read;
   for (const py::handle output : outputs) read.push_back(ReadOutput(py::cast<py::tuple>(output)));
-  WithoutGil([&] { SendAll(read); });
+  return read;
+}
+
+void Job::Send(const py::list& outputs) {
+  const std::vector<Output> read = ReadOutputs(outputs);
+  WithoutGil([&] { SendAll(read, true); });
+}
+
+bool Job::TrySend(const py::list& outputs) {
+  const std::vector<Output> read = ReadOutputs(outputs);
+  WithoutGil([&] { SendAll(read, false); });
+  return left_.empty();
+}
+
+void Job::SendRest() {
+  WithoutGil([this] {
+    SendLeft();
+    if (!kind_.is_decoupled) Release();
+  });
+}
+
+void Job::SendLeft() {
+  for (const auto& [response, error] : std::exchange(left_, {})) {
+    backend::ResponseSender::Send(response, error.get(), !kind_.is_decoupled);
+  }
 }
 
 void Job::Finish() {
@@ -333,6 +368,10 @@ void Job::Fail(int code, const std::string& message) {
 
 void Job::FailAll(TRITONSERVER_Error_Code code, const std::string& message) {
   if (requests_.empty()) return;
+  if (!left_.empty()) {
+    SendLeft();
+    if (!kind_.is_decoupled) return Release();
+  }
   compute_end_ns_ = backend::NowNs();
   Report(false);
   for (const backend::ResponseSender& sender : senders_) sender.Fail(Error(code, message));
@@ -376,6 +415,8 @@ void RegisterJob(py::module_& module) {
       .def("rows", &Job::Rows)
       .def("requests", &Job::Requests)
       .def("send", &Job::Send)
+      .def("try_send", &Job::TrySend)
+      .def("send_rest", &Job::SendRest)
       .def("finish", &Job::Finish)
       .def("fail", &Job::Fail)
       .def("is_cancelled", &Job::IsCancelled);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -51,6 +52,11 @@ class Job {
   // nothing changes the buffer any more, and it is sent from where it is. Throws before anything is
   // sent.
   void Send(const pybind11::list& outputs);
+  // Send for a thread that must not wait for clients. Returns false if one reads too slowly: then a
+  // thread that may wait calls SendRest before anything else is called.
+  bool TrySend(const pybind11::list& outputs);
+  // Releases the GIL. Sends what TrySend has left.
+  void SendRest();
   // Releases the GIL. Ends the responses of a decoupled model.
   void Finish();
   // Releases the GIL. Like FailAll.
@@ -73,7 +79,10 @@ class Job {
   backend::Error Fill(TRITONBACKEND_Response* response, size_t request,
                       const std::vector<Output>& outputs) const;
   Output ReadOutput(const pybind11::tuple& output) const;
-  void SendAll(const std::vector<Output>& outputs);
+  std::vector<Output> ReadOutputs(const pybind11::list& outputs) const;
+  void SendAll(const std::vector<Output>& outputs, bool may_wait);
+  // Without the GIL.
+  void SendLeft();
   bool Wants(size_t request, const std::string& output) const;
   // Counts all requests, before their last responses.
   void Report(bool is_success);
@@ -85,6 +94,7 @@ class Job {
   std::vector<backend::ResponseSender> senders_;
   std::vector<int64_t> rows_;
   std::vector<Input> inputs_;
+  std::vector<std::pair<TRITONBACKEND_Response*, backend::Error>> left_;  // by TrySend
   const uint64_t start_ns_ = backend::NowNs();
   uint64_t compute_start_ns_ = 0;
   uint64_t compute_end_ns_ = 0;

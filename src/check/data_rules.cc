@@ -106,7 +106,7 @@ class WarmUpCheck {
     }
     if (const config::ModelInput* const declared = config_.FindInput(name)) {
       Compare(field, name, input, *declared);
-    } else if (!IsServerInput(name) && !config_.input.empty()) {
+    } else if (!config_.IsServerInput(name) && !config_.input.empty()) {
       Add("warm-up-input", field,
           {.text = fmt::format("model '{}' has no input '{}'", model_.name, name),
            .found = fmt::format("'{}'", name),
@@ -156,19 +156,6 @@ class WarmUpCheck {
       if (is_known && dims[i] != declared[i]) return false;
     }
     return true;
-  }
-
-  // Whether the server adds this input to requests: a control or a state.
-  bool IsServerInput(const std::string& name) const {
-    const SequenceBatching* const batching = config_.sequence_batching();
-    if (batching == nullptr) return false;
-    for (const auto& control : batching->control_input) {
-      if (control.name == name) return true;
-    }
-    for (const auto& state : batching->state) {
-      if (state.input_name == name) return true;
-    }
-    return false;
   }
 
   void Missing(const ModelWarmup& sample) {

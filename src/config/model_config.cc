@@ -24,6 +24,16 @@ const ModelOutput* ModelConfig::FindOutput(std::string_view output_name) const {
   return FindByName(output, output_name);
 }
 
+bool ModelConfig::IsServerInput(std::string_view input_name) const {
+  const SequenceBatching* const batching = sequence_batching();
+  if (batching == nullptr) return false;
+  const auto is_in = [&](const auto& list, auto member) {
+    return std::ranges::find(list, input_name, member) != list.end();
+  };
+  return is_in(batching->control_input, &SequenceBatching::ControlInput::name) ||
+         is_in(batching->state, &SequenceBatching::State::input_name);
+}
+
 std::string_view KindName(InstanceGroup::Kind kind) {
   switch (kind) {
     case InstanceGroup::Kind::kAuto:

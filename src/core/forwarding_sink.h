@@ -34,6 +34,8 @@ class ForwardingSink : public ResponseSink {
   void ReleasePlacement(const OutputPlacement& placement, size_t byte_size) override {
     next_->ReleasePlacement(placement, byte_size);
   }
+  bool WouldWait() override { return next_->WouldWait(); }
+  void AwaitRoom(const Request& request) override { next_->AwaitRoom(request); }
   void Send(ResponsePtr response, bool is_final) override {
     next_->Send(std::move(response), is_final);
   }

@@ -61,6 +61,13 @@ class ResponseSink {
   }
   virtual void ReleasePlacement(const OutputPlacement& /*placement*/, size_t /*byte_size*/) {}
 
+  // Whether Send might make its thread wait now, for instance for a client that reads slowly. A
+  // thread that serves others, too, leaves such a Send to another one. Thread-safe.
+  virtual bool WouldWait() { return false; }
+  // Waits for that, unless the calling thread must not (base/no_wait.h). Called by what produces
+  // the responses to `request`, the sink's own, if others send them.
+  virtual void AwaitRoom(const Request& /*request*/) {}
+
   // Takes one response. `response` may be null only with `is_final`: no more data follows.
   virtual void Send(ResponsePtr response, bool is_final) = 0;
 

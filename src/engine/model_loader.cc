@@ -337,8 +337,9 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   core::Model& model = *loaded->model();
   model.SetGpus(libraries_.options().gpus);
   Observe(model);
-  model.SetScheduler(AddCache(model, std::make_unique<schedule::EnsembleScheduler>(
-                                         model, std::move(plan), submitter_, context_.timers)));
+  model.SetScheduler(
+      AddCache(model, std::make_unique<schedule::EnsembleScheduler>(
+                          model, std::move(plan), submitter_, producer_waits_, context_.timers)));
   return std::unique_ptr<ServableModel>(std::move(loaded));
 }
 

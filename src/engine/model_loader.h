@@ -17,6 +17,7 @@
 #include "engine/model_factory.h"
 #include "schedule/instance_change.h"
 #include "schedule/instance_pool_options.h"
+#include "schedule/producer_waits.h"
 
 namespace nereid::engine {
 
@@ -78,6 +79,7 @@ class ModelLoader final : public ModelFactory {
   backend_host::BackendLibraries& libraries_;
   const ModelLoaderOptions options_;
   core::ResponseCache* response_cache_ = nullptr;
+  mutable schedule::ProducerWaits producer_waits_;  // of all ensembles
 };
 
 }  // namespace nereid::engine

@@ -65,18 +65,6 @@ class Nowhere final : public core::ResponseSink {
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
 };
 
-// Whether the server adds an input of this name to the requests of clients.
-bool IsOfServer(const config::ModelConfig& config, const std::string& name) {
-  const auto* const batching = config.sequence_batching();
-  if (batching == nullptr) return false;
-  using Batching = config::SequenceBatching;
-  const auto is_in = [&](const auto& list, auto member) {
-    return std::ranges::find(list, name, member) != list.end();
-  };
-  return is_in(batching->control_input, &Batching::ControlInput::name) ||
-         is_in(batching->state, &Batching::State::input_name);
-}
-
 void FillRandom(std::byte* data, size_t size) {
   std::minstd_rand random;
   for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(random() >> 8);
@@ -117,7 +105,7 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
   Input input{.name = name,
               .type = config.data_type,
               .model_index = core::kServerInput,
-              .is_of_server = IsOfServer(model_.config(), name),
+              .is_of_server = model_.config().IsServerInput(name),
               .byte_size = byte_size};
   const int index = model_.FindInput(name);
   const bool is_shape = index >= 0 && model_.inputs()[static_cast<size_t>(index)].is_shape_tensor;

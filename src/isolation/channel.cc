@@ -122,9 +122,21 @@ void Channel::Answer(const Item& question, Outcome outcome, Message result) {
   python::Signal(reply.word, reply.sleeping);
 }
 
-void Channel::Call(python::Call kind, Message payload) {
-  const BlockHeader* const header = Write(std::move(payload), static_cast<uint32_t>(kind));
-  if (header == nullptr) return;
+void Channel::Call(python::Call kind, Message payload) { Post(kind, std::move(payload)); }
+
+void Channel::AwaitSent(uint64_t request) {
+  Message message;
+  message.Append(request);
+  BlockHeader* const header = Post(python::Call::kAwaitSent, std::move(message));
+  while (header->state.load(std::memory_order_acquire) == python::kBlockInUse) {
+    python::WaitWhile(header->state, header->sleeping, python::kBlockInUse, {});
+  }
+  python::Release(header);
+}
+
+BlockHeader* Channel::Post(python::Call kind, Message payload) {
+  BlockHeader* const header = Write(std::move(payload), static_cast<uint32_t>(kind));
+  if (header == nullptr) return nullptr;
   python::Control& control = region_->control();
   const base::MutexLock lock(ring_mutex_);
   const uint32_t head = control.ring_head.load(std::memory_order_relaxed);
@@ -137,6 +149,7 @@ void Channel::Call(python::Call kind, Message payload) {
   control.ring[head % python::kRingCapacity] = OffsetOf(header);
   control.ring_head.store(head + 1, std::memory_order_release);
   python::Signal(control.ring_bell, control.ring_sleeping);
+  return header;
 }
 
 std::span<const char> Channel::Payload(const Item& item) const {

@@ -66,6 +66,8 @@ class Channel {
 
   // Makes a call that has no reply.
   void Call(python::Call kind, Message payload);
+  // Waits until the clients of a request have taken enough of what was sent for it.
+  void AwaitSent(uint64_t request);
 
   // The payload of an item. What the server writes is trusted.
   std::span<const char> Payload(const Item& item) const;
@@ -93,6 +95,8 @@ class Channel {
   // `kind` is that of a call.
   python::BlockHeader* Write(Message message, uint32_t kind = 0);
   void Finish(const Item& current, python::Outcome outcome, Message result);
+  // Makes a call; null for an empty message, which makes none.
+  python::BlockHeader* Post(python::Call kind, Message payload);
 
   const std::unique_ptr<python::Region> region_;
   python::BlockPool blocks_;

@@ -185,6 +185,27 @@ TEST_F(ChannelTest, BringsCallsOfManyThreadsOnceEachThoughTheRingIsSmaller) {
   EXPECT_FALSE(ring_.HasOpenCalls());
 }
 
+TEST_F(ChannelTest, WaitsForTheReplyToTheQuestionWhetherAllIsSent) {
+  std::promise<void> replied;
+  base::Thread asker("asker", [this, &replied] {
+    for (uint64_t i = 0; i < 100; ++i) channel_->AwaitSent(i);
+    replied.set_value();
+  });
+  std::future<void> done = replied.get_future();
+  for (uint64_t i = 0; i < 100; ++i) {
+    const python::CallBlock call = TakeCall();
+    EXPECT_EQ(call.kind, Call::kAwaitSent);
+    uint64_t number = 0;
+    ASSERT_EQ(call.payload.size(), sizeof(number));
+    std::memcpy(&number, call.payload.data(), sizeof(number));
+    EXPECT_EQ(number, i);
+    EXPECT_EQ(done.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+    python::Reply(call.header, Outcome::kOk);
+    ring_.NoteHandled();
+  }
+  done.wait();
+}
+
 TEST_F(ChannelTest, KeepsTensorsUntilTheServerHasReleasedTheirMessage) {
   auto block = channel_->Allocate(100);
   ASSERT_TRUE(block.ok());

@@ -12,6 +12,10 @@
 namespace nereid::isolation {
 namespace {
 
+// The server is asked after so many responses, or bytes, whether the client has taken them.
+constexpr size_t kMostResponsesAhead = 64;
+constexpr size_t kMostBytesAhead = size_t{4} << 20;
+
 using python::BlockPool;
 using python::Reader;
 
@@ -117,8 +121,21 @@ void HostedRequest::Send(core::ResponsePtr response, bool is_final) {
   message.Append(python::SendRecord{
       .handle = number_, .is_final = is_final, .has_response = response != nullptr});
   Channel& channel = batch_.context_.channel;
-  if (response != nullptr) AppendResponse(channel, message, response.get());
+  size_t bytes = 0;
+  if (response != nullptr) {
+    for (size_t i = 0; i < response->output_count(); ++i) bytes += response->output(i).byte_size;
+    AppendResponse(channel, message, response.get());
+  }
   channel.Call(python::Call::kSend, std::move(message));
+  if (!is_final) KeepPace(bytes);
+}
+
+void HostedRequest::KeepPace(size_t bytes) {
+  const size_t ahead = ++ahead_;
+  if ((ahead_bytes_ += bytes) < kMostBytesAhead && ahead < kMostResponsesAhead) return;
+  ahead_ = 0;
+  ahead_bytes_ = 0;
+  batch_.context_.channel.AwaitSent(number_);
 }
 
 void HostedRequest::Reschedule(core::RequestPtr request) {

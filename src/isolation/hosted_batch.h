@@ -3,6 +3,7 @@
 // the server is told about each request: its responses, and how it ended.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,9 @@ class HostedRequest final : public core::ResponseSink {
   base::Status TakeStates(core::Request& request);
   bool is_updated(size_t state) const;
   void AppendEnding(Message& message, Ending ending) const;
+  // Waits for a client that reads far more slowly than the model sends; a response of `bytes` was
+  // sent.
+  void KeepPace(size_t bytes);
 
   HostedBatch& batch_;
   const uint64_t number_;  // by which the server knows the request
@@ -61,6 +65,9 @@ class HostedRequest final : public core::ResponseSink {
   std::optional<core::ComputeTimes> times_;
   Ending ending_ = Ending::kHeld;
   core::ResponsePtr response_;  // kept until the end of the execution
+  // Since the server was asked last whether the client has taken what was sent.
+  std::atomic<size_t> ahead_{0};  // responses
+  std::atomic<size_t> ahead_bytes_{0};
 };
 
 // A batch. It exists until all its requests are gone. Thread-safe: backends may respond to requests

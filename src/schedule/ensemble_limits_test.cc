@@ -318,6 +318,49 @@ TEST_F(LimitedEnsemble, AClientThatReadsSlowlyKeepsNoOtherFromItsPlace) {
   EXPECT_THAT(other.results(), ElementsAre(""));
 }
 
+// What has completed the response may be a model that many others wait for.
+TEST_F(LimitedEnsemble, OnlyTheProducerWaitsForAClientThatReadsSlowly) {
+  std::promise<void> sent;
+  std::thread producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [&](core::RequestPtr request) {
+    producer = std::thread([&, request = std::move(request)]() mutable {
+      for (int i = 0; i < 3; ++i) request->sink().Send(Respond(*request, i), false);
+      const core::RequestRef kept(*request);
+      core::ResponseSink& sink = request->sink();
+      request.reset();
+      sink.Send(nullptr, true);
+      sent.set_value();
+    });
+  });
+  AddHolding("m");
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  class Slow final : public core::ResponseSink {
+   public:
+    void Send(core::ResponsePtr, bool) override { EXPECT_TRUE(base::NoWaitScope::IsHere()); }
+    bool WouldWait() override { return true; }
+    void AwaitRoom(const core::Request& request) override {
+      EXPECT_EQ(&request.sink(), this);
+      EXPECT_FALSE(base::NoWaitScope::IsHere());
+      waiting.push_back(std::this_thread::get_id());
+    }
+    void OnRequestGone() override { is_gone = true; }
+    std::vector<std::thread::id> waiting;
+    bool is_gone = false;
+  } slow;
+  Run(slow);
+  sent.get_future().wait();
+  const std::thread::id id = producer.get_id();
+  producer.join();
+  EXPECT_THAT(slow.waiting, ElementsAre(id, id, id));
+  ASSERT_EQ(held_.size(), 3u);
+  for (core::RequestPtr& request : held_) {
+    EXPECT_TRUE(request->sink().WouldWait());
+    Answer(std::move(request), 1);
+  }
+  EXPECT_EQ(slow.waiting.size(), 3u);
+  EXPECT_TRUE(slow.is_gone);
+}
+
 TEST_F(LimitedEnsemble, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
   base::Mutex mutex;
   base::CondVar changed;

@@ -92,6 +92,11 @@ void EnsemblePlan::FindWaiting(const StepParts& parts) {
                                  [&](auto model) { return models[next].contains(model); });
     };
     step.may_wait = step.is_decoupled && std::ranges::none_of(step.behind, has_common);
+    if (!step.may_wait) continue;
+    step.waits.waiting.assign(models[i].begin(), models[i].end());
+    for (const uint32_t next : step.behind) {
+      step.waits.behind.insert(step.waits.behind.end(), models[next].begin(), models[next].end());
+    }
   }
 }
 

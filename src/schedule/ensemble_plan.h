@@ -17,6 +17,7 @@
 #include "config/errors.h"
 #include "config/model_config.h"
 #include "core/model.h"
+#include "schedule/producer_waits.h"
 
 namespace nereid::schedule {
 
@@ -44,6 +45,8 @@ struct EnsembleStep {
   // Whether its model may be made to wait for the steps behind it: it is decoupled, and neither it
   // nor a model within it is in one of them.
   bool may_wait = false;
+  // Of a step that may wait: its models, and those of the steps behind.
+  ProducerWaits::Models waits;
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;

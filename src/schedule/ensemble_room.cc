@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/ensemble_room.h"
 
+#include <algorithm>
+
 namespace nereid::schedule {
 
 void EnsembleRoom::Reset(size_t step_count) {
@@ -36,10 +38,12 @@ void EnsembleRoom::NoteFailed() {
 }
 
 bool EnsembleRoom::HasHeld(std::span<const uint32_t> steps) const {
-  for (const uint32_t step : steps) {
-    if (held_[step] > 0) return true;
-  }
-  return false;
+  return std::ranges::any_of(steps, [this](uint32_t step) { return held_[step] > 0; });
+}
+
+bool EnsembleRoom::HasRoom(const Producer& producer, std::span<const uint32_t> behind) {
+  base::MutexLock lock(mutex_);
+  return producer.unhandled == 0 && (has_failed_ || !HasHeld(behind));
 }
 
 bool EnsembleRoom::Wait(const Producer& producer, std::span<const uint32_t> behind,

@@ -35,6 +35,8 @@ class EnsembleRoom {
   // Nothing more is started: no call waits for a place any longer.
   void NoteFailed();
 
+  // Whether Wait would return at once, unless the producer's request has been cancelled.
+  bool HasRoom(const Producer& producer, std::span<const uint32_t> behind);
   // Waits until the responses of `producer` have been handled, and until no call of the steps
   // `behind` it waits for a place unless the request has failed or the producer's own, `request`,
   // has been cancelled. Returns false at `deadline`. Calls of other steps do not count: those of

@@ -18,11 +18,8 @@ namespace {
 // A producer of many responses waits no longer for later steps, whatever happens.
 constexpr std::chrono::seconds kMaxWait{300};
 
-// A thread that handles events of a run must not wait for the steps of another one: only it can
-// move its run on, and a place that those steps wait for may be in there. It may wait where it has
-// come to send its run's response to a step of an ensemble around it, like any model's thread: what
-// is behind that step does not need this run. Thus a thread may wait if it sends the responses of
-// all runs whose events it handles.
+// A thread that handles events of a run must not wait for the steps of another one, or for a
+// client: only it can move its run on, and a place that those steps wait for may be in there.
 class HandlingScope {
  public:
   HandlingScope() { ++count_; }
@@ -33,19 +30,8 @@ class HandlingScope {
   static bool IsHere() { return count_ > 0; }
 
  private:
-  friend class SendingScope;
-
-  // Runs whose events this thread handles without sending their responses.
+  // Runs whose events this thread handles.
   static inline constinit thread_local uint32_t count_ = 0;
-};
-
-// Within a HandlingScope: the thread sends the run's response.
-class SendingScope {
- public:
-  SendingScope() { --HandlingScope::count_; }
-  ~SendingScope() { ++HandlingScope::count_; }
-  SendingScope(const SendingScope&) = delete;
-  SendingScope& operator=(const SendingScope&) = delete;
 };
 
 // Why a request failed, as far as the error of its step says so.
@@ -119,17 +105,23 @@ void EnsembleRun::Post(Event& event) {
   Unreference();
 }
 
+bool EnsembleRun::WouldWait(const StepCall& call) {
+  const EnsembleStep& step = shared_->plan.steps()[call.step];
+  if (is_limited() && step.may_wait && !room_.HasRoom(call.producer, step.behind)) return true;
+  return request_ref_->sink().WouldWait();
+}
+
 void EnsembleRun::OnResponse(StepCall& call, core::ResponsePtr response, bool is_final) {
   Event& event = is_final ? call.own_event : *base::ObjectPool<Event>::Take();
   event.kind = is_final ? Event::Kind::kLastResponse : Event::Kind::kResponse;
   event.call = &call;
   event.response = std::move(response);
-  if (is_final || !is_limited()) return Post(event);
+  if (is_final) return Post(event);
   // The request keeps the call, and that the run; the response may have been all that kept it.
   const core::RequestRef request(event.response->request());
-  room_.NoteResponse(call.producer);
+  if (is_limited()) room_.NoteResponse(call.producer);
   Post(event);
-  WaitForRoom(call, *request);
+  AwaitRoom(call, *request);
 }
 
 void EnsembleRun::OnLost(StepCall& call) {
@@ -263,8 +255,8 @@ void EnsembleRun::FinishIfIdle() {
   // A client of a model that is not decoupled waits for the end, so that there is one response.
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   request_->NoteResponse(*pending_);
-  StepLimiter::HandOver();  // the client may read slowly
-  const SendingScope sending;
+  StepLimiter::HandOver();  // a client in this process may wait for something
+  const base::NoWaitScope no_wait;
   request_->sink().Send(std::move(pending_), false);
 }
 
@@ -286,7 +278,7 @@ void EnsembleRun::Finish() {
   if (pending_ != nullptr) request_->NoteResponse(*pending_);
   if (shared_->plan.is_decoupled()) StepLimiter::HandOver();
   {
-    const SendingScope sending;
+    const base::NoWaitScope no_wait;
     request_->sink().Send(std::move(pending_), true);
   }
   OnInputsReleased();
@@ -318,7 +310,7 @@ void EnsembleRun::Count() {
   request.sink().OnExecuted(times);
 }
 
-void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request) {
+void EnsembleRun::AwaitRoom(const StepCall& call, const core::Request& request) {
   // A reactor never waits, nor does an instance that later steps need, because they might wait for
   // it. Within the run itself a wait would stop all progress.
   const EnsembleStep& step = shared_->plan.steps()[call.step];
@@ -326,9 +318,20 @@ void EnsembleRun::WaitForRoom(const StepCall& call, const core::Request& request
       strand_.IsDriver()) {
     return;
   }
+  if (is_limited()) AwaitSteps(call, request);
+  request_ref_->sink().AwaitRoom(*request_ref_);
+}
+
+void EnsembleRun::AwaitSteps(const StepCall& call, const core::Request& request) {
+  const EnsembleStep& step = shared_->plan.steps()[call.step];
+  if (room_.HasRoom(call.producer, step.behind)) return;
+  // The models behind may wait for this one in another ensemble.
+  if (!shared_->producer_waits.Begin(step.waits)) return;
   StepLimiter::HandOver();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
-  if (room_.Wait(call.producer, step.behind, request, deadline)) return;
+  const bool has_room = room_.Wait(call.producer, step.behind, request, deadline);
+  shared_->producer_waits.End(step.waits);
+  if (has_room) return;
   NEREID_LOG(
       kError,
       "ensemble '{}': responses of model '{}' have waited {} s for the next steps; from now on it "

@@ -7,6 +7,7 @@
 //   StepCall           one request to a step's model, and the sink of its responses
 //   StepLimiter        max_inflight_requests of a step, shared by all requests of the ensemble
 //   EnsembleRoom       blocks a producer that is faster than the steps after it
+//   ProducerWaits      the producers that are blocked, of all ensembles
 //   EnsembleDeadlines  ends runs whose deadline passes while a step waits for its place
 //   EnsembleTimes      the durations of the steps, for the ensemble's statistics
 //   EnsembleRuns       all runs of an ensemble, found by their request
@@ -34,6 +35,7 @@
 #include "schedule/ensemble_room.h"
 #include "schedule/ensemble_runs.h"
 #include "schedule/ensemble_times.h"
+#include "schedule/producer_waits.h"
 #include "schedule/step_call.h"
 #include "schedule/step_limiter.h"
 
@@ -43,6 +45,7 @@ namespace nereid::schedule {
 struct EnsembleShared {
   core::Model& model;  // the ensemble
   core::Submitter& submitter;
+  ProducerWaits& producer_waits;
   const EnsemblePlan plan;
   std::vector<std::unique_ptr<StepLimiter>> limiters;  // by step; empty: no limit
   EnsembleDeadlines* deadlines = nullptr;              // null: no limit
@@ -65,8 +68,15 @@ class EnsembleRun final : public EnsembleRuns::Entry, public EnsembleDeadlines::
 
   // -- For its calls, on any thread. --
 
+  // See ResponseSink::WouldWait and AwaitRoom. A response leaves the ensemble on whatever thread
+  // has completed it, perhaps that of a model which many others wait for. So it is sent without
+  // waiting, and what waits for the next steps and for the client is the decoupled model that the
+  // response comes from.
+  bool WouldWait(const StepCall& call);
+  void AwaitRoom(const StepCall& call, const core::Request& request);
   // Passes a response (or null) of `call`, which is the last one if `is_final`. May wait if
-  // responses come faster than the next steps take them. The call may be gone when this returns.
+  // responses come faster than the next steps or the client take them. The call may be gone when
+  // this returns.
   void OnResponse(StepCall& call, core::ResponsePtr response, bool is_final);
   // The request of `call` is gone without a last response.
   void OnLost(StepCall& call);
@@ -120,7 +130,8 @@ class EnsembleRun final : public EnsembleRuns::Entry, public EnsembleDeadlines::
   void Complete();
   void Count();
   bool IsHome() const { return home_thread_ == std::this_thread::get_id(); }
-  void WaitForRoom(const StepCall& call, const core::Request& request);
+  // Waits for the steps behind the call.
+  void AwaitSteps(const StepCall& call, const core::Request& request);
 
   EnsembleShared* shared_ = nullptr;
   core::RequestPtr request_;      // until all readers of its inputs have released them

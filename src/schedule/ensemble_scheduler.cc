@@ -6,9 +6,11 @@
 namespace nereid::schedule {
 
 EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
-                                     core::Submitter& submitter, base::Timers& timers)
+                                     core::Submitter& submitter, ProducerWaits& producer_waits,
+                                     base::Timers& timers)
     : shared_{.model = model,
               .submitter = submitter,
+              .producer_waits = producer_waits,
               .plan = std::move(plan),
               .limiters = {},
               .deadlines = nullptr,

@@ -20,10 +20,10 @@ namespace nereid::schedule {
 // Thread-safe.
 class EnsembleScheduler final : public core::Scheduler {
  public:
-  // `model` is the ensemble, and `plan` that of its configuration. `model`, `submitter` and
-  // `timers` outlive the scheduler.
+  // `model` is the ensemble, `plan` that of its configuration, and `producer_waits` that of all
+  // ensembles. All but the plan outlive the scheduler.
   EnsembleScheduler(core::Model& model, EnsemblePlan plan, core::Submitter& submitter,
-                    base::Timers& timers);
+                    ProducerWaits& producer_waits, base::Timers& timers);
 
   void Enqueue(core::RequestPtr request) override;
   void OnCancelled(core::Request& request) override;

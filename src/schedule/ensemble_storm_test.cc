@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random ensembles with max_inflight_requests, whose models have threads of their own: whatever the
-// graph is, every response arrives and no step has more requests than its limit (E-13).
+// Random ensembles with max_inflight_requests, whose models have threads of their own and may be
+// steps of several ensembles: whatever the graphs are, every response arrives and no step has more
+// requests than its limit (E-13).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -180,10 +181,13 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
         step.part = MakeEnsemble(1 + Pick(2), Pick(3), false);
       } else if (kind == 3 && !known.empty()) {
         step.part = known[Pick(static_cast<unsigned>(known.size()))];
+      } else if (!elsewhere_.empty() && Pick(2) == 0) {
+        step.part = elsewhere_[Pick(static_cast<unsigned>(elsewhere_.size()))];
       } else {
         step.part = MakePart(kind < 6, false);
       }
       if (!joins) known.push_back(step.part);
+      if (!joins && step.part.parts.empty()) models_here_.push_back(step.part);
       const bool stays_beside = !step.part.is_decoupled && beside.empty() && Pick(3) == 0;
       if (step.part.is_decoupled) beside.clear();
       (stays_beside ? beside : latest) = step.output;
@@ -227,8 +231,8 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
     made.is_decoupled = plan->is_decoupled();
     auto model = MakeModel(made.name, {"I"}, {"O"}, made.is_decoupled);
     ensembles_.push_back(model.get());
-    model->SetScheduler(
-        std::make_unique<EnsembleScheduler>(*model, std::move(plan).value(), engine_, timers_));
+    model->SetScheduler(std::make_unique<EnsembleScheduler>(*model, std::move(plan).value(),
+                                                            engine_, waits_, timers_));
     core::Model& ensemble_model = *model;
     engine_.Add(std::move(model), [&ensemble_model](core::RequestPtr request) {
       ensemble_model.scheduler().Enqueue(std::move(request));
@@ -249,9 +253,12 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
   std::mt19937 random_{GetParam()};
   const std::vector<std::byte> data_{kSize, std::byte{7}};
   base::Timers timers_;
+  ProducerWaits waits_;
   FakeEngine engine_;
   std::vector<core::Model*> ensembles_;
   std::string last_tensor_;               // of the ensemble made last: its output
+  std::vector<Part> models_here_;         // with one input, of the ensembles being made
+  std::vector<Part> elsewhere_;           // with one input, of ensembles made before
   std::map<std::string, size_t> uses_;    // by model: steps
   std::map<std::string, size_t> limits_;  // by model: the sum over its steps in limited ensembles
   // After the engine, because their threads use it.
@@ -260,18 +267,26 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
 
 // E-13
 TEST_P(EnsembleStorm, EveryResponseArrivesWithinTheLimits) {
-  const Part outer = MakeEnsemble(2 + Pick(4), 1 + Pick(3), true);
-  core::Model& model = *ensembles_.back();
-  std::array<Counter, 8> clients;
-  for (Counter& client : clients) model.scheduler().Enqueue(MakeRequest(model, client));
+  std::array<core::Model*, 2> roots{};
+  std::array<size_t, 2> expected{};
+  for (size_t i = 0; i < roots.size(); ++i) {
+    expected[i] = MakeEnsemble(2 + Pick(4), 1 + Pick(3), true).fan;
+    roots[i] = ensembles_.back();
+    elsewhere_ = models_here_;
+  }
+  std::array<Counter, 16> clients;
+  for (size_t i = 0; i < clients.size(); ++i) {
+    core::Model& model = *roots[i % 2];
+    model.scheduler().Enqueue(MakeRequest(model, clients[i]));
+  }
   const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  for (Counter& client : clients) {
-    if (!client.WaitUntilGone(deadline)) {
+  for (size_t i = 0; i < clients.size(); ++i) {
+    if (!clients[i].WaitUntilGone(deadline)) {
       ADD_FAILURE() << "a request hangs";
       std::abort();  // models would wait for minutes
     }
-    EXPECT_EQ(client.error(), "");
-    EXPECT_EQ(client.count(), outer.fan);
+    EXPECT_EQ(clients[i].error(), "");
+    EXPECT_EQ(clients[i].count(), expected[i % 2]);
   }
   for (const auto& [name, part] : models_) {
     if (limits_[name] > 0 && uses_[name] == 1) {

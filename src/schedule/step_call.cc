@@ -19,6 +19,10 @@ StepCall& StepCall::Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t ste
   return call;
 }
 
+bool StepCall::WouldWait() { return run->WouldWait(*this); }
+
+void StepCall::AwaitRoom(const core::Request& request) { run->AwaitRoom(*this, request); }
+
 void StepCall::Send(core::ResponsePtr response, bool is_final) {
   if (is_final) has_ended = true;
   // The last response may destroy this call.

@@ -49,6 +49,8 @@ struct StepCall final : core::ResponseSink, StepLimiter::Waiter {
   static StepCall& Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t step);
 
   // core::ResponseSink, on any thread
+  bool WouldWait() override;
+  void AwaitRoom(const core::Request& request) override;
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;

@@ -17,6 +17,7 @@ import sys
 
 ADDED = {
     "NEREIDBACKEND_OutputLend",
+    "NEREIDBACKEND_ResponseTrySend",
     "NEREIDBACKEND_InputCopy",
     "NEREIDBACKEND_ModelLendInputs",
     "NEREIDBACKEND_MemoryGuardNew",

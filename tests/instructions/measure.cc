@@ -240,9 +240,10 @@ void MeasureEnsemble() {
   NEREID_CHECK(plan.ok());
   StepModels models;
   base::Timers timers;
+  schedule::ProducerWaits waits;
   const std::unique_ptr<core::Model> model = core::MakeFakeModel(0, {1, 16});
-  model->SetScheduler(
-      std::make_unique<schedule::EnsembleScheduler>(*model, std::move(*plan), models, timers));
+  model->SetScheduler(std::make_unique<schedule::EnsembleScheduler>(*model, std::move(*plan),
+                                                                    models, waits, timers));
   Sink sink;
   const std::array<std::byte, 64> data{};
   size_t sent = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_kit/testing/fake_host.h"
 
+#include <chrono>
 #include <utility>
 
 #include "backend_kit/mutex.h"
+#include "nereid/backend_responses.h"
 
 namespace {
 
@@ -245,6 +247,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
 }
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
                                                const uint32_t flags, TRITONSERVER_Error* error) {
+  if (response->request->reading.valid()) response->request->reading.wait();
   Answer& answer = response->request->answer;
   ++answer.times_sent;
   answer.error = error == nullptr ? "" : error->text;
@@ -253,6 +256,14 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
   answer.outputs = std::move(response->outputs);
   delete response;
   return nullptr;
+}
+TRITONSERVER_Error* NEREIDBACKEND_ResponseTrySend(TRITONBACKEND_Response* response,
+                                                  const uint32_t flags, TRITONSERVER_Error* error,
+                                                  bool* sent) {
+  const auto& reading = response->request->reading;
+  *sent =
+      !reading.valid() || reading.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return *sent ? TRITONBACKEND_ResponseSend(response, flags, error) : nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state,
                                            TRITONBACKEND_Request* request, const char* name,

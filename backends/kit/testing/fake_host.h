@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -86,6 +87,8 @@ struct TRITONBACKEND_Request {
   uint32_t flags = 0;
   uint64_t timeout_us = 0;
   bool is_cancelled = false;
+  // If valid: until it is ready, the client does not read.
+  std::shared_future<void> reading;
 };
 
 // A response that the backend is filling.

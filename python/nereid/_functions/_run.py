@@ -197,7 +197,7 @@ class AsyncRunner(Runner):
             if self._model.is_stream:
                 await self._stream_async(job, rows)
             else:
-                job.send(self._pack([await self._function(**self._arguments(job, rows))], rows))
+                await _send(job, self._pack([await self._function(**self._arguments(job, rows))], rows))
                 self._finish(job)
         except BaseException as error:
             self._fail(job, error)
@@ -210,11 +210,28 @@ class AsyncRunner(Runner):
             async for value in values:
                 if job.is_cancelled():
                     break
-                job.send(self._pack([value], rows))
+                await _send(job, self._pack([value], rows))
         finally:
             if hasattr(values, "aclose"):
                 await values.aclose()
         self._finish(job)
+
+
+async def _send(job: _core.Job, outputs: list[tuple]) -> None:
+    """Sends the outputs. Where the client reads too slowly, only this coroutine waits for it."""
+    if job.try_send(outputs):
+        return
+    loop = asyncio.get_running_loop()
+    sent = loop.create_future()
+
+    def send() -> None:
+        try:
+            job.send_rest()
+        finally:
+            loop.call_soon_threadsafe(lambda: sent.done() or sent.set_result(None))
+
+    threading.Thread(target=send, name="nereid-slow-client", daemon=True).start()
+    await sent
 
 
 class _Loop:

@@ -220,6 +220,12 @@ void StreamCall::OnSent() {
   sent_.NotifyAll();
 }
 
+bool StreamRequest::WouldWait() { return is_decoupled_ && stream_->WouldWait(); }
+
+void StreamRequest::AwaitRoom(const core::Request& /*request*/) {
+  if (is_decoupled_) stream_->WaitForRoom();
+}
+
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   if (is_final) {
     expects_final_ = false;

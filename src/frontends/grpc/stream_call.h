@@ -26,6 +26,8 @@ class StreamCall;
 // core::Request, if there was one, is gone.
 class StreamRequest final : public core::ResponseSink {
  public:
+  bool WouldWait() override;
+  void AwaitRoom(const core::Request& request) override;
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestGone() override;
 
@@ -81,6 +83,7 @@ class StreamCall final : public http2::GrpcCallEvents {
   friend class StreamRequest;
 
   bool IsFull() const;
+  bool WouldWait() const { return IsFull() && !is_ended_.load(); }
   // Blocks a thread that sends a response of a decoupled model until the client has taken earlier
   // ones. Never on a thread that must not wait (base/no_wait.h). Aborts the stream if that takes
   // too long.

@@ -48,6 +48,8 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   static void Submit(GenerateSubmission submission, service::Service& service);
 
   // core::ResponseSink
+  bool WouldWait() override { return pacer_.IsFull(); }
+  void AwaitRoom(const core::Request& /*request*/) override { pacer_.AwaitRoom(limits_); }
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestGone() override;
 

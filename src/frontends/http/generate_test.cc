@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
+#include "base/no_wait.h"
 #include "http/api_handler.h"
 #include "http/generate_request.h"
 #include "http/generate_response.h"
@@ -368,6 +369,38 @@ TEST_F(GenerateStreamTest, GivesUpAClientThatDoesNotRead) {
   client_->ReadHead();
   while (!client_->ReadChunk().empty()) continue;
   EXPECT_FALSE(client_->is_whole);
+}
+
+TEST_F(GenerateStreamTest, SaysToSendersThatMustNotWaitThatTheyWould) {
+  core::RequestPtr request = Post("generate_stream");
+  core::ResponseSink& sink = request->sink();
+  int count = 0;
+  {
+    const base::NoWaitScope no_wait;
+    for (; count < 100 && !sink.WouldWait(); ++count) sink.Send(Large(*request, 200'000), false);
+    sink.AwaitRoom(*request);  // does not wait here
+  }
+  EXPECT_LT(count, 100);
+  EXPECT_FALSE(request->is_cancelled());
+  client_->ReadHead();
+  for (int i = 0; i < count; ++i) EXPECT_FALSE(client_->ReadChunk().empty());
+  while (sink.WouldWait()) sink.AwaitRoom(*request);
+  sink.Send(nullptr, true);
+  EXPECT_EQ(client_->ReadChunk(), "");
+  EXPECT_TRUE(client_->is_whole);
+}
+
+TEST_F(GenerateStreamTest, GivesUpNoResponseForItsSize) {
+  core::RequestPtr request = Post("generate_stream");
+  {
+    const base::NoWaitScope no_wait;
+    request->sink().Send(Large(*request, 4'000'000), false);  // much more than may pile up
+  }
+  request->sink().Send(nullptr, true);
+  client_->ReadHead();
+  EXPECT_GT(client_->ReadChunk().size(), size_t{16} << 20);
+  EXPECT_EQ(client_->ReadChunk(), "");
+  EXPECT_TRUE(client_->is_whole);
 }
 
 // S23: nothing may wait on a reactor.

@@ -13,8 +13,13 @@ uint64_t StreamPacer::rounds() {
 
 const char* StreamPacer::MakeRoom(uint64_t rounds_seen, size_t size, const StreamLimits& limits) {
   if (base::NoWaitScope::IsHere()) {
-    bytes_waiting_ += size;
-    return bytes_waiting_ > limits.most_waiting_bytes ? "its client reads too slowly" : nullptr;
+    {
+      base::MutexLock lock(mutex_);
+      full_round_ = rounds_seen;
+    }
+    // One chunk may be as large as it is.
+    const bool is_too_much = bytes_waiting_.fetch_add(size) > limits.most_waiting_bytes;
+    return is_too_much ? "its client reads too slowly" : nullptr;
   }
   const base::TimePoint deadline = std::chrono::steady_clock::now() + limits.longest_pause;
   bool was_in_vain = false;
@@ -23,7 +28,22 @@ const char* StreamPacer::MakeRoom(uint64_t rounds_seen, size_t size, const Strea
     was_in_vain = !changed_.WaitUntil(mutex_, deadline);
   }
   was_in_vain = was_in_vain && !is_gone_ && rounds_ == rounds_seen;
+  if (!was_in_vain) bytes_waiting_ = 0;
   return was_in_vain ? "its client does not read" : nullptr;
+}
+
+bool StreamPacer::IsFull() {
+  if (bytes_waiting_ == 0) return false;
+  base::MutexLock lock(mutex_);
+  return !is_gone_ && rounds_ == full_round_;
+}
+
+void StreamPacer::AwaitRoom(const StreamLimits& limits) {
+  if (base::NoWaitScope::IsHere() || !IsFull()) return;
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + limits.longest_pause;
+  base::MutexLock lock(mutex_);
+  while (!is_gone_ && rounds_ == full_round_ && changed_.WaitUntil(mutex_, deadline)) {
+  }
 }
 
 void StreamPacer::NoteGone() {
@@ -43,6 +63,7 @@ void StreamPacer::Reset() {
   base::MutexLock lock(mutex_);
   is_gone_ = false;
   rounds_ = 0;
+  full_round_ = 0;
 }
 
 }  // namespace nereid::http

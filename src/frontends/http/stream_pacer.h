@@ -2,6 +2,7 @@
 // Lets the sender of a streamed reply wait for a client that reads more slowly than it writes.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,11 @@ class StreamPacer {
   // has to be given up, or null.
   const char* MakeRoom(uint64_t rounds_seen, size_t size, const StreamLimits& limits);
 
+  // Whether a chunk that a thread that must not wait has sent fills the buffer. Thread-safe.
+  bool IsFull();
+  // Waits while that is so, unless the thread must not wait, or the client takes too long.
+  void AwaitRoom(const StreamLimits& limits);
+
   // The client has disconnected.
   void NoteGone();
   // The buffer, which was full, is empty.
@@ -40,12 +46,14 @@ class StreamPacer {
   void Reset();
 
  private:
-  size_t bytes_waiting_ = 0;  // written since the buffer became full
+  std::atomic<size_t> bytes_waiting_{0};  // written since the buffer became full
   base::Mutex mutex_;
   base::CondVar changed_;
   bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;
   // How often the buffer ran empty after it had been full.
   uint64_t rounds_ NEREID_GUARDED_BY(mutex_) = 0;
+  // `rounds_` before the last chunk that filled the buffer.
+  uint64_t full_round_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace nereid::http

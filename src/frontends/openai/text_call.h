@@ -45,6 +45,8 @@ class TextCall final : public core::ResponseSink, private http1::HttpExchangeEve
                      const TextInput& text, service::Service& service);
 
   // core::ResponseSink
+  bool WouldWait() override { return pacer_.IsFull(); }
+  void AwaitRoom(const core::Request& /*request*/) override { pacer_.AwaitRoom(limits_); }
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestGone() override;
 

@@ -7,9 +7,11 @@
 #include "abi_objects/error.h"
 #include "backend_host/handles.h"
 #include "backend_host/send_response.h"
+#include "base/no_wait.h"
 #include "core/model.h"
 #include "core/reshape.h"
 #include "nereid/backend_outputs.h"
+#include "nereid/backend_responses.h"
 
 using nereid::abi_objects::FromMemoryType;
 using nereid::abi_objects::RunApiCall;
@@ -170,6 +172,20 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
     nereid::core::ResponsePtr sent(FromHandle(response));
     if (error != nullptr) sent->SetError(nereid::abi_objects::ToStatus(error));
     return nereid::backend_host::SendResponse(std::move(sent), IsFinal(send_flags));
+  });
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_ResponseTrySend(TRITONBACKEND_Response* response,
+                                                  uint32_t send_flags, TRITONSERVER_Error* error,
+                                                  bool* sent) {
+  return RunApiCall([&]() -> Status {
+    if (response == nullptr) return NullResponseError();
+    *sent = !FromHandle(response)->request().sink().WouldWait();
+    if (!*sent) return {};
+    const nereid::base::NoWaitScope no_wait;
+    nereid::core::ResponsePtr made(FromHandle(response));
+    if (error != nullptr) made->SetError(nereid::abi_objects::ToStatus(error));
+    return nereid::backend_host::SendResponse(std::move(made), IsFinal(send_flags));
   });
 }
 

@@ -170,8 +170,8 @@ class EnsembleFixture : public testing::Test {
     }
     for (const std::string& output : outputs) options.outputs.push_back(Tensor(output));
     ensemble_ = std::make_unique<core::Model>(std::move(options));
-    ensemble_->SetScheduler(
-        std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(), engine_, timers_));
+    ensemble_->SetScheduler(std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(),
+                                                                engine_, waits_, timers_));
   }
 
   core::RequestPtr Request(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
@@ -216,6 +216,7 @@ class EnsembleFixture : public testing::Test {
   }
 
   base::Timers timers_;
+  ProducerWaits waits_;
   FakeEngine engine_;
   std::vector<std::string> order_;
   std::vector<core::RequestPtr> held_;

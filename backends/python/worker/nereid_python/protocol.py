@@ -7,6 +7,7 @@ import struct
 from .native import (  # noqa: F401
     AREAS,
     ASK_READY,
+    AWAIT_SENT,
     BLOCK_FREE,
     BLOCK_IN_USE,
     BLOCK_REPLIED,

@@ -48,6 +48,10 @@ class Writer:
             self._data.append((self._data_size, size, array))
             self._data_size += -(-size // _ALIGNMENT) * _ALIGNMENT
 
+    def byte_size(self):
+        """The size of everything so far."""
+        return self._size + self._data_size
+
     def write(self):
         """Writes everything into a block: returns its offset and the size of the descriptions."""
         memory = session.memory
