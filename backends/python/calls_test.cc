@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/calls.h"
 
+#include <future>
 #include <random>
 
 #include "backend_kit/testing/fake_host.h"
@@ -103,7 +104,9 @@ TEST_F(SendTest, AClientReceivesEveryResponseUntilTheEnd) {
 }
 
 TEST_F(SendTest, AClientThatDoesNotReadHoldsUpNoOtherCall) {
+  const std::shared_ptr<Pending> pending = pending_->Find(handle_);
   std::promise<void> client;
+  std::promise<void> all;
   request_.reading = client.get_future().share();
   EXPECT_TRUE(IsReleased(Handle(Call::kSend, Send(false, Failure("one")))));
   const CallBlock question = Handle(Call::kAwaitSent, Bytes(handle_));
@@ -113,6 +116,10 @@ TEST_F(SendTest, AClientThatDoesNotReadHoldsUpNoOtherCall) {
   EXPECT_EQ(question.header->state.load(), kBlockInUse);
   client.set_value();
   EXPECT_EQ(AwaitReply(question), "ok: ");
+  pending->WhenSent([&all] { all.set_value(); });
+  all.get_future().wait();
+  ASSERT_EQ(sent().size(), 2u);
+  EXPECT_TRUE(sent()[1].is_final);
 }
 
 TEST_F(SendTest, EverythingOfARequestThatHasEndedIsSent) {
