@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/ensemble_room.h"
 
-#include <algorithm>
-
 namespace nereid::schedule {
 
 void EnsembleRoom::Reset(size_t step_count) {
@@ -38,7 +36,10 @@ void EnsembleRoom::NoteFailed() {
 }
 
 bool EnsembleRoom::HasHeld(std::span<const uint32_t> steps) const {
-  return std::ranges::any_of(steps, [this](uint32_t step) { return held_[step] > 0; });
+  for (const uint32_t step : steps) {
+    if (held_[step] > 0) return true;
+  }
+  return false;
 }
 
 bool EnsembleRoom::HasRoom(const Producer& producer, std::span<const uint32_t> behind) {
