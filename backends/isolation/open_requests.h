@@ -34,7 +34,8 @@ std::optional<RequestEnding> ReadEnding(python::Reader& reader, const python::Re
 // One request. Thread-safe: the process may respond to a request, and release it, at any time.
 class OpenRequest {
  public:
-  // Of `threads` are those that wait for the request's client; they outlive the last call.
+  // A thread of `threads` sends the responses for which the request's client is too slow; `threads`
+  // outlives the last call.
   OpenRequest(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
               bool is_decoupled, uint64_t exec_start_ns, backend::BackgroundWork& threads);
 

@@ -19,8 +19,8 @@ namespace nereid::python {
 // One request. Thread-safe.
 class Pending {
  public:
-  // `rules` outlive this object. Of `threads` are those that wait for the request's client; they
-  // outlive the last call.
+  // `rules` outlives this object. A thread of `threads` sends the responses for which the request's
+  // client is too slow; `threads` outlives the last call.
   Pending(TRITONBACKEND_Request* request, bool is_decoupled, const OutputRules& rules,
           backend::BackgroundWork& threads)
       : is_decoupled_(is_decoupled),

@@ -45,7 +45,7 @@ struct EnsembleStep {
   // Whether its model may be made to wait for the steps behind it: it is decoupled, and neither it
   // nor a model within it is in one of them.
   bool may_wait = false;
-  // Of a step that may wait: its models, and those of the steps behind.
+  // The models of this step, and those of the steps behind it. Empty unless may_wait.
   ProducerWaits::Models waits;
 };
 

@@ -32,7 +32,7 @@ class StreamPacer {
   // has to be given up, or null.
   const char* MakeRoom(uint64_t rounds_seen, size_t size, const StreamLimits& limits);
 
-  // Whether a chunk that a thread that must not wait has sent fills the buffer. Thread-safe.
+  // Whether the buffer is full of what threads that must not wait have written. Thread-safe.
   bool IsFull();
   // Waits while that is so, unless the thread must not wait, or the client takes too long.
   void AwaitRoom(const StreamLimits& limits);
