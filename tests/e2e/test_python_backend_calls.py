@@ -112,6 +112,7 @@ class TritonPythonModel:
         return responses
 
     def until_cancelled(self, sender, response):
+        pb_utils.Logger.log_info("the sender waits")
         while not sender.is_cancelled():
             time.sleep(0.01)
         pb_utils.Logger.log_info("the sender was cancelled")
@@ -447,30 +448,31 @@ def test_coroutines_answer_while_others_wait(client):
 @pytest.mark.parametrize("way", ["infer", "generate", "unary", "stream"])
 def test_a_sender_notices_a_client_that_leaves(client, python_server, way):
     """Also when the model has returned from execute, which releases the request."""
-    seen = python_server.log.count("the sender was cancelled")
-    waiting = ("nereid_model_requests_in_flight", "sender")
+    counts = {line: python_server.log.count(line) for line in ("the sender waits", "the sender was cancelled")}
 
-    def is_executed():
-        """When nothing waits any more, the model has it."""
-        page = python_server.scrape()
-        return page[waiting] == 1 and page[("nv_inference_pending_request_count", "sender")] == 0
+    def is_logged(line):
+        return python_server.log.count(line) > counts[line]
+
+    def wait_for_model():
+        # A request that is cancelled before the model has it never gets there.
+        servers.wait_until(lambda: is_logged("the sender waits"), "the request to be executed")
 
     if way == "unary":
         call = client.async_infer("sender", inputs(number(3)), lambda result, error: None)
-        servers.wait_until(is_executed, "the request to be executed")
+        wait_for_model()
         call.cancel()
     elif way == "stream":
         with Stream(client) as stream:
             stream.send("sender", 3)
-            servers.wait_until(is_executed, "the request to be executed")
+            wait_for_model()
             client.stop_stream(cancel_requests=True)
     else:
         body = '{"INPUT0": [3]}' if way == "generate" else json.dumps(
             {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [3]}]})
         with wire.Connection(python_server) as connection:
             connection.send(connection.encode("POST", f"/v2/models/sender/{way}", body.encode()))
-            servers.wait_until(is_executed, "the request to be executed")
-    servers.wait_until(lambda: python_server.log.count("the sender was cancelled") > seen, "the model to notice")
+            wait_for_model()
+    servers.wait_until(lambda: is_logged("the sender was cancelled"), "the model to notice")
 
 
 @pytest.mark.parametrize("what", [0, 1, 2])
