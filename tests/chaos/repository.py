@@ -29,6 +29,22 @@ CANARY = "canary"
 STABLE, SHARED, SHADOW = "1", "2", "3"
 # Served by OpenAI's API; they say what they were told, the first in pieces.
 SPEAKERS = ("echo", "parrot")
+# Answers a first number and a count with so many responses, each of which is long and says its number.
+PIECES = "pieces"
+PIECE_BYTES = 50_000
+PIECES_CODE = f"""
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            numbers = pb_utils.get_input_tensor_by_name(request, "INPUT0").as_numpy().tolist()
+            threading.Thread(target=self.send, args=(*numbers, request.get_response_sender())).start()
+
+    def send(self, start, count, sender):
+        for number in range(start, start + count):
+            piece = np.array([str(number).encode().ljust({PIECE_BYTES}, b".")], object)
+            sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", piece)]))
+        sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +85,17 @@ def write_canary(path):
     config += "".join(openai_models.parameter(name, value) for name, value in values.items())
     models.write_model(path, CANARY, config,
                        {version: {"model.onnx": onnx_adder(int(version))} for version in (STABLE, SHARED, SHADOW)})
+
+
+def piece(number):
+    """What such a response says."""
+    return str(number).encode().ljust(PIECE_BYTES, b".")
+
+
+def write_pieces(path):
+    python_models.write(path, PIECES, PIECES_CODE, config=(
+        f"input [ {models.tensor_config('INPUT0', 'INT64', [2])} ]\n"
+        f"output [ {models.tensor_config('OUTPUT0', 'BYTES', [1])} ]\n" + decoupled.DECOUPLED))
 
 
 def write_speakers(path):
@@ -128,6 +155,7 @@ def write(path):
                            {"1": {"model.onnx": models.onnx_identity("FP32", ["n", "m"])}})
         known.append(Identity("openvino", is_batched=True))
     write_speakers(path)
+    write_pieces(path)
     return [*known, *write_of_frameworks(path)]
 
 

@@ -5,7 +5,8 @@ import json
 import pathlib
 import time
 
-from chaos import oracle, other_clients, plots, records  # noqa: F401: kinds of clients are known once they are read
+# Kinds of clients are known once they are read.
+from chaos import oracle, other_clients, plots, records, slow_clients  # noqa: F401
 from chaos.clients import Load
 from chaos.troubles import Troublemaker
 from chaos.world import world as new_world

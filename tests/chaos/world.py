@@ -27,6 +27,7 @@ from harness.response_caches import Redis
 
 EXIT_TIMEOUT_SECONDS = 10
 DISK_MEGABYTES = 48
+STREAM_BACKLOG = 1 << 20  # less than the longest answers that slow clients ask for
 SOURCES = pathlib.Path(__file__).resolve().parent
 
 
@@ -184,7 +185,8 @@ class World:
     def _flags(self):
         flags = ["--model-control-mode=explicit", "--load-model=*", f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
                  f"--log-file={self.disk.path / 'server.log'}", "--trace-config=level=TIMESTAMPS",
-                 f"--admin-address=unix:{self.socket}", "--admin-on-main=true"]
+                 f"--admin-address=unix:{self.socket}", "--admin-on-main=true",
+                 f"--max-stream-backlog={STREAM_BACKLOG}"]
         for protocol in self.encrypted:
             flags += self.tls.flags(protocol)
         if self.redis:
