@@ -55,19 +55,19 @@ class EnsembleCheck {
     const ModelConfig& config = *model.config;
     const std::vector<Ensembling::Step>& steps = config.ensemble_scheduling()->step;
     std::vector<const ModelConfig*> parts;
-    std::vector<bool> decoupled;
+    std::vector<schedule::StepModel> models;
     for (size_t i = 0; i < steps.size(); ++i) {
       const ModelView* const part = Part(model, i, findings);
       const bool is_known = part != nullptr && part->is_complete;
       parts.push_back(is_known ? &*part->config : nullptr);
-      if (is_known) decoupled.push_back(part->config->is_decoupled());
+      if (is_known) models.push_back({.is_decoupled = part->config->is_decoupled()});
     }
     findings.Append(schedule::EnsembleStepErrors(config, parts));
     // Which tensors come in streams can be told only of ensembles that are right otherwise.
-    const bool is_valid = !findings.has_errors() && decoupled.size() == steps.size() &&
+    const bool is_valid = !findings.has_errors() && models.size() == steps.size() &&
                           config::ModelConfigErrors(config).empty();
     if (!is_valid) return;
-    const auto plan = schedule::EnsemblePlan::Compile(config, decoupled);
+    const auto plan = schedule::EnsemblePlan::Compile(config, models);
     if (plan.ok()) return;
     findings.AtField("ensemble-streams", "ensemble_scheduling.step",
                      {.text = std::string(plan.status().message()),

@@ -295,6 +295,8 @@ ConfigChange CompareConfigs(const ModelConfig& from, const ModelConfig& to) {
   comparable.instance_group = from.instance_group;
   comparable.version_policy = from.version_policy;
   if (comparable != from) return ConfigChange::kReload;
+  // Ensembles are compiled with this knowledge of their models.
+  if (from.needs_resources() != to.needs_resources()) return ConfigChange::kReload;
   return from.instance_group == to.instance_group ? ConfigChange::kNothing
                                                   : ConfigChange::kInstances;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/complete.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -291,6 +292,19 @@ TEST(CompareConfigs, DistinguishesReloadsFromChangesOfInstances) {
   EXPECT_EQ(CompareConfigs(base, changed), ConfigChange::kInstances);
   changed.max_batch_size = 3;
   EXPECT_EQ(CompareConfigs(base, changed), ConfigChange::kReload);
+}
+
+TEST(CompareConfigs, InstancesThatBeginOrCeaseToNeedResourcesAreNew) {
+  const auto needing = [](int count) {
+    return Parsed(
+        fmt::format("name: 'm' instance_group {{ rate_limiter {{ resources {{ name: 'R' "
+                    "count: {} }} }} }}",
+                    count));
+  };
+  const ModelConfig none = Parsed("name: 'm' instance_group { count: 1 }");
+  EXPECT_EQ(CompareConfigs(none, needing(1)), ConfigChange::kReload);
+  EXPECT_EQ(CompareConfigs(needing(1), none), ConfigChange::kReload);
+  EXPECT_EQ(CompareConfigs(needing(1), needing(2)), ConfigChange::kInstances);
 }
 
 }  // namespace

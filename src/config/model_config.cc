@@ -24,6 +24,12 @@ const ModelOutput* ModelConfig::FindOutput(std::string_view output_name) const {
   return FindByName(output, output_name);
 }
 
+bool ModelConfig::needs_resources() const {
+  return std::ranges::any_of(instance_group, [](const InstanceGroup& group) {
+    return group.rate_limiter && !group.rate_limiter->resources.empty();
+  });
+}
+
 bool ModelConfig::IsServerInput(std::string_view input_name) const {
   const SequenceBatching* const batching = sequence_batching();
   if (batching == nullptr) return false;

@@ -373,6 +373,8 @@ struct ModelConfig {
   // Returns null if there is no input, or output, of that name.
   const ModelInput* FindInput(std::string_view input_name) const;
   const ModelOutput* FindOutput(std::string_view output_name) const;
+  // Whether an instance needs resources of the rate limiter to execute.
+  bool needs_resources() const;
   // Whether the server adds an input of this name to requests: a control or state of sequences.
   bool IsServerInput(std::string_view input_name) const;
 

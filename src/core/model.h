@@ -56,6 +56,8 @@ struct ModelOptions {
   std::string id_text = {};
   // Of an ensemble: the id_text of each model in it, and of each in an ensemble in it.
   std::vector<std::string> parts = {};
+  // Whether an execution of it, or of a model within it, holds resources of the rate limiter.
+  bool holds_resources = false;
 };
 
 // A loaded version. Immutable except for its pins, statistics and scheduler, which synchronise
@@ -71,6 +73,7 @@ class Model {
     return options_.id_text.empty() ? options_.name : options_.id_text;
   }
   const std::vector<std::string>& parts() const { return options_.parts; }
+  bool holds_resources() const { return options_.holds_resources; }
   int64_t version() const { return options_.version; }
   // The version as text, as protocols print it.
   const std::string& version_text() const { return version_text_; }

@@ -244,6 +244,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::Load(
   backend_host::BackendModel& backend = *loaded->backend;
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
                           Compile(source, version, backend.config(), response_cache_ != nullptr));
+  compiled.holds_resources = options_.limits_rate && backend.config().needs_resources();
   loaded->SetModel(std::move(compiled));
   core::Model& model = *loaded->model();
   Observe(model);
@@ -298,17 +299,19 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
     const std::vector<std::shared_ptr<core::Model>>& models) const {
   config::ModelConfig config = *source.config;
   NEREID_RETURN_IF_ERROR(config::ValidateTensors(config, source.config_path));
-  std::vector<bool> decoupled;
-  schedule::StepParts parts;
+  std::vector<schedule::StepModel> step_models;
+  bool holds_resources = false;
   std::set<std::string> all_parts;
   for (const auto& model : models) {
-    decoupled.push_back(model->is_decoupled());
-    parts.push_back(model->parts());
+    step_models.push_back({.is_decoupled = model->is_decoupled(),
+                           .holds_resources = model->holds_resources(),
+                           .parts = model->parts()});
+    holds_resources |= model->holds_resources();
     all_parts.insert(model->id_text());
     all_parts.insert(model->parts().begin(), model->parts().end());
   }
   NEREID_ASSIGN_OR_RETURN(schedule::EnsemblePlan plan,
-                          schedule::EnsemblePlan::Compile(config, decoupled, parts));
+                          schedule::EnsemblePlan::Compile(config, step_models));
   config.decoupled = plan.is_decoupled();
   if (config.is_decoupled() && config.caches_responses()) {
     return base::InvalidArgumentError("Response Cache does not currently support model " +
@@ -319,6 +322,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
                           Compile(source, version, config, response_cache_ != nullptr));
   compiled.parts.assign(all_parts.begin(), all_parts.end());
+  compiled.holds_resources = holds_resources;
   // An output without labels of its own has those of the model that produces it.
   for (core::ModelTensor& output : compiled.outputs) {
     for (size_t i = 0; i < models.size() && output.labels.empty(); ++i) {

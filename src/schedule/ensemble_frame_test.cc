@@ -34,7 +34,7 @@ EnsemblePlan MakePlan() {
        .output_map = {{"O", "other"}}},
   };
   ensemble.scheduling_choice = steps;
-  auto plan = EnsemblePlan::Compile(ensemble, {false, false, false});
+  auto plan = EnsemblePlan::Compile(ensemble, std::vector<StepModel>(3));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return std::move(plan).value();
 }

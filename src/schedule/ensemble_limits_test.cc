@@ -318,39 +318,55 @@ TEST_F(LimitedEnsemble, AClientThatReadsSlowlyKeepsNoOtherFromItsPlace) {
   EXPECT_THAT(other.results(), ElementsAre(""));
 }
 
-// What has completed the response may be a model that many others wait for.
-TEST_F(LimitedEnsemble, OnlyTheProducerWaitsForAClientThatReadsSlowly) {
-  std::promise<void> sent;
-  std::thread producer;
-  engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [&](core::RequestPtr request) {
-    producer = std::thread([&, request = std::move(request)]() mutable {
+// A decoupled model with a thread that sends three responses to its only request.
+class Producer {
+ public:
+  void Start(core::RequestPtr request) {
+    thread_ = std::thread([request = std::move(request)]() mutable {
       for (int i = 0; i < 3; ++i) request->sink().Send(Respond(*request, i), false);
       const core::RequestRef kept(*request);
       core::ResponseSink& sink = request->sink();
       request.reset();
       sink.Send(nullptr, true);
-      sent.set_value();
     });
-  });
+  }
+  // Returns the thread's id once it has ended.
+  std::thread::id Join() {
+    const std::thread::id id = thread_.get_id();
+    thread_.join();
+    return id;
+  }
+
+ private:
+  std::thread thread_;
+};
+
+// A client that always reads too slowly, and which threads have waited for it.
+class SlowClient final : public core::ResponseSink {
+ public:
+  void Send(core::ResponsePtr, bool) override { EXPECT_TRUE(base::NoWaitScope::IsHere()); }
+  bool WouldWait() override { return true; }
+  void AwaitRoom(const core::Request& request) override {
+    EXPECT_EQ(&request.sink(), this);
+    EXPECT_FALSE(base::NoWaitScope::IsHere());
+    waiting.push_back(std::this_thread::get_id());
+  }
+  void OnRequestGone() override { is_gone = true; }
+
+  std::vector<std::thread::id> waiting;
+  bool is_gone = false;
+};
+
+// What has completed the response may be a model that many others wait for.
+TEST_F(LimitedEnsemble, OnlyTheProducerWaitsForAClientThatReadsSlowly) {
+  Producer producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true),
+              [&](core::RequestPtr request) { producer.Start(std::move(request)); });
   AddHolding("m");
   Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
-  class Slow final : public core::ResponseSink {
-   public:
-    void Send(core::ResponsePtr, bool) override { EXPECT_TRUE(base::NoWaitScope::IsHere()); }
-    bool WouldWait() override { return true; }
-    void AwaitRoom(const core::Request& request) override {
-      EXPECT_EQ(&request.sink(), this);
-      EXPECT_FALSE(base::NoWaitScope::IsHere());
-      waiting.push_back(std::this_thread::get_id());
-    }
-    void OnRequestGone() override { is_gone = true; }
-    std::vector<std::thread::id> waiting;
-    bool is_gone = false;
-  } slow;
+  SlowClient slow;
   Run(slow);
-  sent.get_future().wait();
-  const std::thread::id id = producer.get_id();
-  producer.join();
+  const std::thread::id id = producer.Join();
   EXPECT_THAT(slow.waiting, ElementsAre(id, id, id));
   ASSERT_EQ(held_.size(), 3u);
   for (core::RequestPtr& request : held_) {
@@ -358,6 +374,25 @@ TEST_F(LimitedEnsemble, OnlyTheProducerWaitsForAClientThatReadsSlowly) {
     Answer(std::move(request), 1);
   }
   EXPECT_EQ(slow.waiting.size(), 3u);
+  EXPECT_TRUE(slow.is_gone);
+}
+
+// Steps may need what the producer holds; its client does not.
+TEST_F(LimitedEnsemble, AProducerThatHoldsAResourceWaitsForItsClientAndNotForSteps) {
+  Producer producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true, true),
+              [&](core::RequestPtr request) { producer.Start(std::move(request)); });
+  AddHolding("m");
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}},
+       1);
+  SlowClient slow;
+  Run(slow);
+  const std::thread::id id = producer.Join();
+  EXPECT_THAT(slow.waiting, ElementsAre(id, id, id));
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(held_.size(), i + 1);
+    Answer(std::move(held_[i]), 1);
+  }
   EXPECT_TRUE(slow.is_gone);
 }
 

@@ -30,8 +30,8 @@ uint32_t EnsemblePlan::TensorIndex(NameIndex& index, const std::string& name) {
   return entry->second;
 }
 
-void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vector<bool>& decoupled,
-                            NameIndex& index) {
+void EnsemblePlan::AddSteps(const config::Ensembling& ensemble,
+                            const std::vector<StepModel>& models, NameIndex& index) {
   for (uint32_t i = 0; i < ensemble.step.size(); ++i) {
     const config::Ensembling::Step& from = ensemble.step[i];
     EnsembleStep& step = steps_.emplace_back();
@@ -39,7 +39,7 @@ void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vecto
     step.model_id = from.model_namespace.empty() ? from.model_name
                                                  : from.model_namespace + "::" + from.model_name;
     step.model_version = from.model_version;
-    step.is_decoupled = decoupled[i];
+    step.is_decoupled = models[i].is_decoupled;
     for (const auto& [model_input, name] : from.input_map) {
       const uint32_t tensor = TensorIndex(index, name);
       step.inputs.push_back({model_input, tensor});
@@ -78,24 +78,26 @@ void EnsemblePlan::FindBehind() {
   }
 }
 
-void EnsemblePlan::FindWaiting(const StepParts& parts) {
+void EnsemblePlan::FindWaiting(const std::vector<StepModel>& models) {
   // The threads of all these models may send the responses of a step, or be needed by it.
-  std::vector<std::set<std::string_view>> models(steps_.size());
+  std::vector<std::set<std::string_view>> ids(steps_.size());
   for (size_t i = 0; i < steps_.size(); ++i) {
-    models[i].insert(steps_[i].model_id);
-    if (!parts.empty()) models[i].insert(parts[i].begin(), parts[i].end());
+    ids[i].insert(steps_[i].model_id);
+    ids[i].insert(models[i].parts.begin(), models[i].parts.end());
   }
   for (size_t i = 0; i < steps_.size(); ++i) {
     EnsembleStep& step = steps_[i];
-    const auto has_common = [&models, i](uint32_t next) {
-      return std::ranges::any_of(models[i],
-                                 [&](auto model) { return models[next].contains(model); });
+    const auto has_common = [&ids, i](uint32_t next) {
+      return std::ranges::any_of(ids[i], [&](auto id) { return ids[next].contains(id); });
     };
-    step.may_wait = step.is_decoupled && std::ranges::none_of(step.behind, has_common);
+    // The line of the rate limiter ends for all at the first who lacks a resource, so that any
+    // model may need what another one holds.
+    step.may_wait = step.is_decoupled && !models[i].holds_resources &&
+                    std::ranges::none_of(step.behind, has_common);
     if (!step.may_wait) continue;
-    step.waits.waiting.assign(models[i].begin(), models[i].end());
+    step.waits.waiting.assign(ids[i].begin(), ids[i].end());
     for (const uint32_t next : step.behind) {
-      step.waits.behind.insert(step.waits.behind.end(), models[next].begin(), models[next].end());
+      step.waits.behind.insert(step.waits.behind.end(), ids[next].begin(), ids[next].end());
     }
   }
 }
@@ -140,8 +142,7 @@ base::Status EnsemblePlan::FindOutputGroup(const std::string& ensemble,
 }
 
 base::Result<EnsemblePlan> EnsemblePlan::Compile(const config::ModelConfig& config,
-                                                 const std::vector<bool>& decoupled,
-                                                 const StepParts& parts) {
+                                                 const std::vector<StepModel>& models) {
   const config::Ensembling& ensemble = *config.ensemble_scheduling();
   EnsemblePlan plan;
   NameIndex index;
@@ -153,10 +154,10 @@ base::Result<EnsemblePlan> EnsemblePlan::Compile(const config::ModelConfig& conf
     plan.tensors_[tensor].output = static_cast<int>(plan.output_tensors_.size());
     plan.output_tensors_.push_back(tensor);
   }
-  plan.AddSteps(ensemble, decoupled, index);
+  plan.AddSteps(ensemble, models, index);
   NEREID_RETURN_IF_ERROR(plan.FindGroups(config.name));
   plan.FindBehind();
-  plan.FindWaiting(parts);
+  plan.FindWaiting(models);
   plan.max_inflight_requests_ = ensemble.max_inflight_requests;
   plan.all_.outputs.assign(config.output.size(), 1);
   plan.Prune(plan.all_);

@@ -42,8 +42,8 @@ struct EnsembleStep {
   uint32_t output_group = 0;  // of its outputs; another one if it is decoupled
   // All steps that read what comes from its responses, directly or through others.
   std::vector<uint32_t> behind;
-  // Whether its model may be made to wait for the steps behind it: it is decoupled, and neither it
-  // nor a model within it is in one of them.
+  // Whether its model may be made to wait for the steps behind it: it is decoupled, holds no
+  // resource of the rate limiter, and neither it nor a model within it is in one of them.
   bool may_wait = false;
   // The models of this step, and those of the steps behind it. Empty unless may_wait.
   ProducerWaits::Models waits;
@@ -68,18 +68,20 @@ struct EnsembleNeeds {
   uint32_t output_count = 0;
 };
 
-// By step: ids of models.
-using StepParts = std::vector<std::vector<std::string>>;
+// What a plan needs to know of a step's model.
+struct StepModel {
+  bool is_decoupled = false;
+  bool holds_resources = false;         // core::Model::holds_resources
+  std::vector<std::string> parts = {};  // core::Model::parts
+};
 
 // Immutable.
 class EnsemblePlan {
  public:
-  // `decoupled` says for each step whether its model is, and `parts` which models are within it
-  // (core::Model::parts); empty: no step is an ensemble. Fails if inputs of one step lie in
-  // different groups. REQUIRES: the configuration passed config::CheckEnsemble.
+  // `models` has one entry for each step. Fails if inputs of one step lie in different groups.
+  // REQUIRES: the configuration passed config::CheckEnsemble.
   static base::Result<EnsemblePlan> Compile(const config::ModelConfig& config,
-                                            const std::vector<bool>& decoupled,
-                                            const StepParts& parts = {});
+                                            const std::vector<StepModel>& models);
 
   const std::vector<EnsembleStep>& steps() const { return steps_; }
   const std::vector<EnsembleTensor>& tensors() const { return tensors_; }
@@ -99,10 +101,10 @@ class EnsemblePlan {
   using NameIndex = std::unordered_map<std::string, uint32_t>;
 
   uint32_t TensorIndex(NameIndex& index, const std::string& name);
-  void AddSteps(const config::Ensembling& ensemble, const std::vector<bool>& decoupled,
+  void AddSteps(const config::Ensembling& ensemble, const std::vector<StepModel>& models,
                 NameIndex& index);
   void FindBehind();
-  void FindWaiting(const StepParts& parts);
+  void FindWaiting(const std::vector<StepModel>& models);
   base::Status FindGroups(const std::string& ensemble);
   base::Status FindOutputGroup(const std::string& ensemble, const std::vector<uint32_t>& groups);
 

@@ -51,8 +51,14 @@ ModelConfig Ensemble(std::vector<std::string> inputs, std::vector<std::string> o
   return ensemble;
 }
 
-EnsemblePlan Compile(const ModelConfig& config, std::vector<bool> decoupled, StepParts parts = {}) {
-  auto plan = EnsemblePlan::Compile(config, decoupled, parts);
+std::vector<StepModel> Models(const std::vector<bool>& decoupled) {
+  std::vector<StepModel> models;
+  for (const bool is_decoupled : decoupled) models.push_back({.is_decoupled = is_decoupled});
+  return models;
+}
+
+EnsemblePlan Compile(const ModelConfig& config, const std::vector<StepModel>& models) {
+  auto plan = EnsemblePlan::Compile(config, models);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return std::move(plan).value();
 }
@@ -66,7 +72,7 @@ ModelConfig Diamond() {
 }
 
 TEST(EnsemblePlan, LinksStepsThroughTheirTensors) {
-  const EnsemblePlan plan = Compile(Diamond(), {false, false, false, false});
+  const EnsemblePlan plan = Compile(Diamond(), Models({false, false, false, false}));
   EXPECT_THAT(plan.steps()[0].producers, ElementsAre());
   EXPECT_THAT(plan.steps()[1].producers, ElementsAre(0));
   EXPECT_THAT(plan.steps()[3].producers, ElementsAre(1, 2));
@@ -77,7 +83,7 @@ TEST(EnsemblePlan, LinksStepsThroughTheirTensors) {
 }
 
 TEST(EnsemblePlan, LeavesOutStepsThatNoRequestedOutputNeeds) {
-  const EnsemblePlan plan = Compile(Diamond(), {false, false, false, false});
+  const EnsemblePlan plan = Compile(Diamond(), Models({false, false, false, false}));
   EnsembleNeeds needs;
   needs.outputs = {1, 0};  // left
   plan.Prune(needs);
@@ -90,7 +96,7 @@ TEST(EnsemblePlan, CountsATensorThatAStepReadsTwiceOnce) {
   const EnsemblePlan plan = Compile(Ensemble({"in"}, {"out"},
                                              {{"a", {{"I", "in"}}, {{"O", "x"}}},
                                               {"b", {{"I", "x"}, {"J", "x"}}, {{"O", "out"}}}}),
-                                    {false, false});
+                                    Models({false, false}));
   EXPECT_THAT(plan.steps()[1].input_tensors, testing::SizeIs(1));
   EXPECT_THAT(plan.all().readers, ElementsAre(1, 1));
 }
@@ -100,7 +106,7 @@ TEST(EnsemblePlan, OpensAGroupBehindEachDecoupledStep) {
                                              {{"a", {{"I", "in"}}, {{"O", "x"}}},
                                               {"b", {{"I", "x"}}, {{"O", "y"}}},
                                               {"c", {{"I", "y"}}, {{"O", "out"}}}}),
-                                    {false, true, false});
+                                    Models({false, true, false}));
   EXPECT_TRUE(plan.is_decoupled());
   EXPECT_EQ(plan.steps()[1].group, 0u);
   EXPECT_EQ(plan.steps()[1].output_group, 1u);
@@ -114,7 +120,7 @@ TEST(EnsemblePlan, RefusesStepsBehindTwoDecoupledModels) {
                                                     {"b", {{"I", "in"}}, {{"O", "y"}}},
                                                     {"c", {{"I", "x"}, {"J", "y"}}, {{"O", "z"}}},
                                                     {"d", {{"I", "z"}}, {{"O", "out"}}}}),
-                                          {true, true, false, false});
+                                          Models({true, true, false, false}));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().message(),
             "in ensemble e, step of model 'c' receives inputs originated from different decoupled "
@@ -126,14 +132,14 @@ TEST(EnsemblePlan, FindsProducersThatMustNotWaitForThemselves) {
                                              {{"a", {{"I", "in"}}, {{"O", "x"}}},
                                               {"b", {{"I", "x"}}, {{"O", "y"}}},
                                               {"a", {{"I", "y"}}, {{"O", "out"}}}}),
-                                    {true, true, true});
+                                    Models({true, true, true}));
   EXPECT_FALSE(plan.steps()[0].may_wait);
   EXPECT_TRUE(plan.steps()[1].may_wait);
   EXPECT_TRUE(plan.steps()[2].may_wait);
 }
 
 TEST(EnsemblePlan, MakesOnlyDecoupledModelsWait) {
-  const EnsemblePlan plan = Compile(Diamond(), {true, false, false, false});
+  const EnsemblePlan plan = Compile(Diamond(), Models({true, false, false, false}));
   EXPECT_THAT(plan.steps()[0].behind, testing::UnorderedElementsAre(1, 2, 3));
   EXPECT_THAT(plan.steps()[1].behind, ElementsAre(3));
   EXPECT_THAT(plan.steps()[3].behind, ElementsAre());
@@ -142,18 +148,33 @@ TEST(EnsemblePlan, MakesOnlyDecoupledModelsWait) {
 }
 
 TEST(EnsemblePlan, FindsProducersThatWouldWaitForModelsWithinALaterStep) {
-  const auto may_wait = [](StepParts parts) {
+  using Parts = std::vector<std::string>;
+  const auto may_wait = [](const Parts& first, const Parts& second) {
     const EnsemblePlan plan =
         Compile(Ensemble({"in"}, {"out"},
                          {{"a", {{"I", "in"}}, {{"O", "x"}}}, {"b", {{"I", "x"}}, {{"O", "out"}}}}),
-                {true, false}, std::move(parts));
+                {{.is_decoupled = true, .parts = first}, {.parts = second}});
     return plan.steps()[0].may_wait;
   };
-  EXPECT_TRUE(may_wait({{}, {}}));
-  EXPECT_TRUE(may_wait({{"c"}, {"d"}}));
-  EXPECT_FALSE(may_wait({{}, {"d", "a"}})) << "the later step contains the producer";
-  EXPECT_FALSE(may_wait({{"c", "b"}, {}})) << "the producer contains the later step";
-  EXPECT_FALSE(may_wait({{"c", "e"}, {"d", "e"}})) << "both contain a model";
+  EXPECT_TRUE(may_wait({}, {}));
+  EXPECT_TRUE(may_wait({"c"}, {"d"}));
+  EXPECT_FALSE(may_wait({}, {"d", "a"})) << "the later step contains the producer";
+  EXPECT_FALSE(may_wait({"c", "b"}, {})) << "the producer contains the later step";
+  EXPECT_FALSE(may_wait({"c", "e"}, {"d", "e"})) << "both contain a model";
+}
+
+TEST(EnsemblePlan, MakesNoProducerWaitThatHoldsAResource) {
+  const ModelConfig config = Ensemble(
+      {"in"}, {"out"}, {{"a", {{"I", "in"}}, {{"O", "x"}}}, {"b", {{"I", "x"}}, {{"O", "out"}}}});
+  const auto may_wait = [&config](bool first, bool second) {
+    const EnsemblePlan plan = Compile(
+        config, {{.is_decoupled = true, .holds_resources = first}, {.holds_resources = second}});
+    return plan.steps()[0].may_wait;
+  };
+  EXPECT_TRUE(may_wait(false, false));
+  EXPECT_TRUE(may_wait(false, true));
+  EXPECT_FALSE(may_wait(true, false)) << "others may stand in line in front of the later step";
+  EXPECT_FALSE(may_wait(true, true));
 }
 
 std::string CheckError(const ModelConfig& ensemble, std::vector<ModelConfig> models) {

@@ -311,14 +311,13 @@ void EnsembleRun::Count() {
 }
 
 void EnsembleRun::AwaitRoom(const StepCall& call, const core::Request& request) {
-  // A reactor never waits, nor does an instance that later steps need, because they might wait for
-  // it. Within the run itself a wait would stop all progress.
+  // A reactor never waits. Within the run itself a wait would stop all progress.
   const EnsembleStep& step = shared_->plan.steps()[call.step];
-  if (base::NoWaitScope::IsHere() || !step.may_wait || HandlingScope::IsHere() ||
+  if (!step.is_decoupled || base::NoWaitScope::IsHere() || HandlingScope::IsHere() ||
       strand_.IsDriver()) {
     return;
   }
-  if (is_limited()) AwaitSteps(call, request);
+  if (is_limited() && step.may_wait) AwaitSteps(call, request);
   request_ref_->sink().AwaitRoom(*request_ref_);
 }
 

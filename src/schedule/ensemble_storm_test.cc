@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random ensembles with max_inflight_requests, whose models have threads of their own and may be
-// steps of several ensembles: whatever the graphs are, every response arrives and no step has more
-// requests than its limit (E-13).
+// Random ensembles with max_inflight_requests, whose models have threads of their own, may be steps
+// of several ensembles, and may share a resource of the rate limiter: whatever the graphs are,
+// every response arrives and no step has more requests than its limit (E-13).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 
 #include "base/thread.h"
 #include "core/testing/fakes.h"
+#include "schedule/rate_limiter.h"
 #include "schedule/testing/ensemble_fixture.h"
 
 namespace nereid::schedule {
@@ -27,10 +28,15 @@ class OneInstance {
     bool ends_late = false;
     // Responds at once, on the thread that sends the request, as a cache does.
     bool is_immediate = false;
+    // Executes only with what it needs from this limiter: the only resource, or nothing.
+    RateLimiter* limiter = nullptr;
+    bool needs_resource = false;
   };
 
   explicit OneInstance(const Options& options)
-      : options_(options), thread_("model", [this] { Work(); }) {}
+      : options_(options),
+        claim_(options.limiter == nullptr ? nullptr : MakeClaim()),
+        thread_("model", [this] { Work(); }) {}
   ~OneInstance() {
     {
       base::MutexLock lock(mutex_);
@@ -63,7 +69,27 @@ class OneInstance {
         request = std::move(waiting_.front());
         waiting_.pop_front();
       }
+      if (claim_ != nullptr) Take();
       Execute(std::move(request));
+      if (claim_ != nullptr) claim_->Give();
+    }
+  }
+  std::unique_ptr<RateLimiter::Claim> MakeClaim() {
+    config::RateLimiter needs;
+    if (options_.needs_resource) needs.resources = {{.name = "R", .count = 1}};
+    auto claim = options_.limiter->Register({.needs = needs, .on_grant = [this] {
+                                               base::MutexLock lock(mutex_);
+                                               is_granted_ = true;
+                                               changed_.NotifyAll();
+                                             }});
+    NEREID_CHECK(claim.ok());
+    return std::move(claim).value();
+  }
+  void Take() {
+    while (!claim_->TryTake()) {
+      base::MutexLock lock(mutex_);
+      while (!is_granted_) changed_.Wait(mutex_);
+      is_granted_ = false;
     }
   }
   void Execute(core::RequestPtr request) {
@@ -87,6 +113,8 @@ class OneInstance {
   base::CondVar changed_;
   std::deque<core::RequestPtr> waiting_ NEREID_GUARDED_BY(mutex_);
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_granted_ NEREID_GUARDED_BY(mutex_) = false;
+  const std::unique_ptr<RateLimiter::Claim> claim_;
   base::Thread thread_;
 };
 
@@ -135,6 +163,7 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
     std::string name;
     bool is_decoupled = false;
     size_t fan = 1;
+    bool holds_resources = false;
     std::vector<std::string> parts;
   };
   // A step: its model, and which tensor it reads as I and, if there is one, as J.
@@ -152,7 +181,9 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
     const OneInstance::Options options{.is_decoupled = is_decoupled,
                                        .fan = is_decoupled ? static_cast<int>(Pick(5)) : 1,
                                        .ends_late = Pick(2) == 0,
-                                       .is_immediate = !is_decoupled && Pick(3) == 0};
+                                       .is_immediate = !is_decoupled && Pick(3) == 0,
+                                       .limiter = is_rate_limited_ ? &limiter_ : nullptr,
+                                       .needs_resource = models_.size() % 2 == 0};
     auto& model = models_[name] = std::make_unique<OneInstance>(options);
     std::vector<std::string> inputs{"I"};
     if (has_two_inputs) inputs.emplace_back("J");
@@ -161,6 +192,7 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
     return {.name = name,
             .is_decoupled = is_decoupled,
             .fan = static_cast<size_t>(options.fan),
+            .holds_resources = is_rate_limited_ && options.needs_resource,
             .parts = {}};
   }
 
@@ -204,9 +236,8 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
     config->input.push_back({.name = "I", .dims = {-1}});
     config->output.push_back({.name = "O", .dims = {-1}});
     config::Ensembling ensemble{.max_inflight_requests = limit};
-    Part made{.name = config->name, .is_decoupled = false, .fan = 1, .parts = {}};
-    std::vector<bool> decoupled;
-    StepParts parts;
+    Part made{.name = config->name};
+    std::vector<StepModel> models;
     const auto rename = [this](const std::string& tensor) {
       return tensor == "in" ? "I" : tensor == last_tensor_ ? "O" : tensor;
     };
@@ -217,16 +248,18 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
                                .model_version = -1,
                                .input_map = std::move(inputs),
                                .output_map = {{"O", rename(step.output)}}});
-      decoupled.push_back(step.part.is_decoupled);
-      parts.push_back(step.part.parts);
+      models.push_back({.is_decoupled = step.part.is_decoupled,
+                        .holds_resources = step.part.holds_resources,
+                        .parts = step.part.parts});
       made.fan *= step.part.fan;
+      made.holds_resources |= step.part.holds_resources;
       made.parts.push_back(step.part.name);
       made.parts.insert(made.parts.end(), step.part.parts.begin(), step.part.parts.end());
       ++uses_[step.part.name];
       if (limit > 0) limits_[step.part.name] += limit;
     }
     config->scheduling_choice = ensemble;
-    auto plan = EnsemblePlan::Compile(*config, decoupled, parts);
+    auto plan = EnsemblePlan::Compile(*config, models);
     NEREID_CHECK(plan.ok());
     made.is_decoupled = plan->is_decoupled();
     auto model = MakeModel(made.name, {"I"}, {"O"}, made.is_decoupled);
@@ -252,6 +285,8 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
 
   std::mt19937 random_{GetParam()};
   const std::vector<std::byte> data_{kSize, std::byte{7}};
+  const bool is_rate_limited_ = GetParam() % 3 == 0;
+  RateLimiter limiter_{{}};
   base::Timers timers_;
   ProducerWaits waits_;
   FakeEngine engine_;

@@ -50,7 +50,7 @@ class EnsembleTensorsTest : public testing::Test {
     config::Ensembling steps;
     steps.step = {{.model_name = "m", .input_map = {{"I", "in"}}, .output_map = {{"O", "out"}}}};
     config.scheduling_choice = steps;
-    auto plan = EnsemblePlan::Compile(config, {false});
+    auto plan = EnsemblePlan::Compile(config, std::vector<StepModel>(1));
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     plan_ = std::make_unique<EnsemblePlan>(std::move(plan).value());
     frame_ = &EnsembleFrame::Take(*plan_, plan_->all(), 0);

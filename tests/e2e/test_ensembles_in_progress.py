@@ -224,3 +224,25 @@ def test_a_decoupled_step_behind_another_one_ends_with_limits(empty_repository, 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         for got in pool.map(stream, range(3)):
             assert sorted(got) == values
+
+
+@pytest.mark.newer
+def test_a_decoupled_model_does_not_wait_for_steps_that_need_its_resource(empty_repository, start_server):
+    """E-13: it gives the resource up only when it has sent all."""
+    if not servers.has_backend("python"):
+        pytest.skip("no backend python here")
+    limited = "instance_group [ { kind: KIND_CPU count: 1 rate_limiter { resources [ { name: \"R\" count: 1 } ] } } ]\n"
+    one = (f"input [ {models.tensor_config('INPUT0', 'FP32', [-1])} ]\n"
+           f"output [ {models.tensor_config('OUTPUT0', 'FP32', [-1])} ]\n{limited}")
+    python_models.write(empty_repository, "first", SENDS_EACH, config=f"{one}model_transaction_policy {{ decoupled: true }}\n")
+    models.write_model(empty_repository, "second", f'backend: "identity"\n{one}')
+    models.write_model(empty_repository, "e", (
+        f'platform: "ensemble"\ninput [ {models.tensor_config("X", "FP32", [-1])} ]\n'
+        f'output [ {models.tensor_config("Y", "FP32", [-1])} ]\n'
+        f'ensemble_scheduling {{ {step("first", {"INPUT0": "X"}, {"OUTPUT0": "t"})}'
+        f'{step("second", {"INPUT0": "t"}, {"OUTPUT0": "Y"})} max_inflight_requests: 1 }}\n'))
+    server = start_server(empty_repository, args=["--rate-limit=execution_count"], env=python_models.ENVIRONMENT)
+    values = list(range(1000))  # more than a model in Python may be ahead
+    asked = urllib.request.Request(f"http://{server.http}/v2/models/e/generate_stream", data=json.dumps({"X": values}).encode())
+    with urllib.request.urlopen(asked, timeout=60 * servers.SLOWNESS) as reply:
+        assert sorted(json.loads(event[6:])["Y"] for event in reply.read().decode().split("\n\n") if event) == values

@@ -28,20 +28,35 @@ class TritonPythonModel:
 """
 
 
-@pytest.fixture
-def server(require_server, tmp_path):
-    python_models.write(tmp_path / "models", "frames", FRAMES, config=(
+# An ensemble of it, whose second step needs a resource that the first one holds.
+RESOURCE = 'rate_limiter { resources [ { name: "R" count: 1 } ] }'
+ENSEMBLE = f"""platform: "ensemble"
+input [ {models.tensor_config('INPUT0', 'INT64', [1])} ]
+output [ {models.tensor_config('OUTPUT0', 'INT64', [-1])} ]
+ensemble_scheduling {{
+  step [ {{ model_name: "frames" model_version: -1
+            input_map {{ key: "INPUT0" value: "INPUT0" }} output_map {{ key: "OUTPUT0" value: "frame" }} }},
+         {{ model_name: "identity" model_version: -1
+            input_map {{ key: "INPUT0" value: "frame" }} output_map {{ key: "OUTPUT0" value: "OUTPUT0" }} }} ]
+  max_inflight_requests: 2
+}}
+"""
+
+
+@pytest.mark.parametrize("model", ["frames", "ensemble"])
+def test_a_client_that_does_not_read_holds_up_no_other_request_of_a_python_model(require_server, tmp_path, model):
+    repository = tmp_path / "models"
+    python_models.write(repository, "frames", FRAMES, config=(
         f"input [ {models.tensor_config('INPUT0', 'INT64', [1])} ]\n"
         f"output [ {models.tensor_config('OUTPUT0', 'INT64', [-1])} ]\n"
-        "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
+        f"instance_group [ {{ kind: KIND_CPU count: 1 {RESOURCE} }} ]\n"
         "model_transaction_policy { decoupled: true }\n"))  # fmt: skip
-    args = ["--max-stream-backlog=1048576"]
-    with servers.running(tmp_path / "models", args=args, env=python_models.ENVIRONMENT, log_dir=tmp_path) as running:
-        yield running
-
-
-def test_a_client_that_does_not_read_holds_up_no_other_request_of_a_python_model(server):
-    slow_stream.assert_holds_up_no_other(server.grpc, "frames", "INPUT0", "OUTPUT0", 200)
+    models.write_model(
+        repository, "identity", models.identity_config("INT64", [-1]).replace("count: 1 }", f"count: 1 {RESOURCE} }}"))
+    models.write_model(repository, "ensemble", ENSEMBLE)
+    args = ["--max-stream-backlog=1048576", "--rate-limit=execution_count"]
+    with servers.running(repository, args=args, env=python_models.ENVIRONMENT, log_dir=tmp_path) as server:
+        slow_stream.assert_holds_up_no_other(server.grpc, model, "INPUT0", "OUTPUT0", 200)
 
 
 def test_a_client_that_does_not_read_holds_up_no_other_request_of_an_isolated_model(require_server, tmp_path):

@@ -34,12 +34,14 @@ inline core::ModelTensor Tensor(const std::string& name, bool is_optional = fals
 inline std::unique_ptr<core::Model> MakeModel(const std::string& name,
                                               std::vector<std::string> inputs,
                                               std::vector<std::string> outputs,
-                                              bool decoupled = false) {
+                                              bool decoupled = false,
+                                              bool holds_resources = false) {
   core::ModelOptions options;
   options.name = name;
   options.version = 1;
   options.config = std::make_shared<config::ModelConfig>();
   options.is_decoupled = decoupled;
+  options.holds_resources = holds_resources;
   for (const std::string& input : inputs) options.inputs.push_back(Tensor(input));
   for (const std::string& output : outputs) options.outputs.push_back(Tensor(output));
   return std::make_unique<core::Model>(std::move(options));
@@ -148,17 +150,23 @@ class EnsembleFixture : public testing::Test {
     }
     for (const std::string& name : outputs) config->output.push_back({.name = name, .dims = {-1}});
     config::Ensembling ensemble;
-    std::vector<bool> decoupled;
+    std::vector<StepModel> models;
     for (StepText& step : steps) {
       ensemble.step.push_back({.model_name = step.model,
                                .model_version = -1,
                                .input_map = step.inputs,
                                .output_map = step.outputs});
-      decoupled.push_back(step.model != "missing" && engine_.model(step.model).is_decoupled());
+      if (step.model == "missing") {
+        models.emplace_back();
+      } else {
+        const core::Model& model = engine_.model(step.model);
+        models.push_back(
+            {.is_decoupled = model.is_decoupled(), .holds_resources = model.holds_resources()});
+      }
     }
     ensemble.max_inflight_requests = max_inflight_requests;
     config->scheduling_choice = ensemble;
-    auto plan = EnsemblePlan::Compile(*config, decoupled);
+    auto plan = EnsemblePlan::Compile(*config, models);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     core::ModelOptions options;
     options.name = "e";
