@@ -205,10 +205,10 @@ Error Instance::ReadResult(python::Worker& worker, std::span<const char> payload
 }
 
 void Instance::ReportBatch() const {
-  const auto timed =
-      std::ranges::find_if(batch_, [](const Item& item) { return item.ending.has_times; });
-  if (timed == batch_.end()) return;
-  const EndingRecord& times = timed->ending.record;
+  const auto executed = std::ranges::find_if(
+      batch_, [](const Item& item) { return item.ending.report == Report::kSuccess; });
+  if (executed == batch_.end()) return;
+  const EndingRecord& times = executed->ending.record;
   LogIfError(Error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
                  handle_, batch_size_, times.exec_start_ns, times.compute_start_ns,
                  times.compute_end_ns, times.exec_end_ns)),

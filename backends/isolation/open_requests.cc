@@ -39,11 +39,12 @@ std::optional<RequestEnding> ReadEnding(python::Reader& reader, const python::Re
   RequestEnding ending;
   ending.record = reader.Read<EndingRecord>();
   if (!reader.ok() || ending.record.ending > static_cast<uint32_t>(Ending::kRescheduled) ||
+      ending.record.report > static_cast<uint32_t>(Report::kFailure) ||
       ending.record.states > kMaxStates) {
     return std::nullopt;
   }
   ending.kind = static_cast<Ending>(ending.record.ending);
-  ending.has_times = ending.record.has_times != 0;
+  ending.report = static_cast<Report>(ending.record.report);
   for (uint32_t i = 0; i < ending.record.states; ++i) {
     std::optional<python::Tensor> state = ReadTensor(reader, region);
     if (!state) return std::nullopt;
@@ -77,7 +78,8 @@ void OpenRequest::Settle(const RequestEnding& ending) {
   for (const python::Tensor& state : ending.states) {
     LogIfError(UpdateState(request, state), "failed to update a state");
   }
-  if (!ending.has_times || is_counted_) return;
+  if (ending.report == Report::kFailure) ReportFailure();
+  if (ending.report != Report::kSuccess || is_counted_) return;
   is_counted_ = true;
   const EndingRecord& times = ending.record;
   LogIfError(Error(TRITONBACKEND_ModelInstanceReportStatistics(
@@ -107,7 +109,6 @@ void OpenRequest::Send(const ModelResponse& from, bool is_final, python::Lender*
     ++sent_;
     NoteActivity();
     if (is_final) is_closed_ = true;
-    if (from.kind == ResponseKind::kError && !is_decoupled_) ReportFailure();
   }
   line_->Send(response, is_final,
               from.kind == ResponseKind::kError ? Error(from.code, from.text)

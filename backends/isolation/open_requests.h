@@ -24,7 +24,7 @@ namespace nereid::isolation {
 // What became of a request, as its process reports it.
 struct RequestEnding {
   Ending kind = Ending::kHeld;
-  bool has_times = false;
+  Report report = Report::kNone;
   EndingRecord record{};
   std::vector<python::Tensor> states;  // in the memory shared with the process
 };

@@ -31,15 +31,22 @@ enum class Ending : uint32_t {
   kRescheduled = 2,  // to be executed once more
 };
 
+// What the backend has reported of a request's execution.
+enum class Report : uint32_t {
+  kNone = 0,
+  kSuccess = 1,
+  kFailure = 2,
+};
+
 // For each request of a batch, in the result of the batch (with a ResponseRecord and what belongs
 // to it), or in a call (after the request's handle, without a response). The new values of the
 // request's states follow as TensorRecords.
 struct EndingRecord {
   uint32_t ending;  // Ending
   uint32_t states;
-  uint32_t has_times;  // whether the backend reported that it executed the request
+  uint32_t report;  // Report
   uint32_t reserved;
-  uint64_t exec_start_ns;
+  uint64_t exec_start_ns;  // these if it is a success
   uint64_t compute_start_ns;
   uint64_t compute_end_ns;
   uint64_t exec_end_ns;

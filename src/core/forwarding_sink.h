@@ -41,6 +41,7 @@ class ForwardingSink : public ResponseSink {
   }
   void OnAbandoned() override { next_->OnAbandoned(); }
   void OnExecuted(const ComputeTimes& times) override { next_->OnExecuted(times); }
+  void OnExecutionFailed() override { next_->OnExecutionFailed(); }
   void OnRequestReleased(Request& request) override { next_->OnRequestReleased(request); }
   void OnRequestGone() final {
     ResponseSink* const next = std::exchange(next_, nullptr);

@@ -77,6 +77,8 @@ class ResponseSink {
 
   // Called with the times that the model reports after execution, before the request is released.
   virtual void OnExecuted(const ComputeTimes& /*times*/) {}
+  // Called in the place of OnExecuted if the model reports that the execution has failed.
+  virtual void OnExecutionFailed() {}
 
   // Called when the request's inputs are not read any more.
   virtual void OnRequestReleased(Request& /*request*/) {}

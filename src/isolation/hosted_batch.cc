@@ -170,16 +170,15 @@ bool HostedRequest::is_updated(size_t state) const {
 }
 
 void HostedRequest::AppendEnding(Message& message, Ending ending) const {
-  const core::ComputeTimes times = times_.value_or(core::ComputeTimes{});
   const size_t begin = message.records.size();
   EndingRecord record{.ending = static_cast<uint32_t>(ending),
                       .states = 0,
-                      .has_times = times_.has_value(),
+                      .report = static_cast<uint32_t>(report_),
                       .reserved = 0,
-                      .exec_start_ns = times.compute_start_ns,
-                      .compute_start_ns = times.compute_input_end_ns,
-                      .compute_end_ns = times.compute_output_start_ns,
-                      .exec_end_ns = times.compute_end_ns};
+                      .exec_start_ns = times_.compute_start_ns,
+                      .compute_start_ns = times_.compute_input_end_ns,
+                      .compute_end_ns = times_.compute_output_start_ns,
+                      .exec_end_ns = times_.compute_end_ns};
   message.Append(record);
   if (states_ == nullptr || ending == Ending::kHeld) return;
   const auto& specs = batch_.context_.states->states();

@@ -40,7 +40,11 @@ class HostedRequest final : public core::ResponseSink {
       memory::Placement preferred) override;
   void ReleasePlacement(const core::OutputPlacement& placement, size_t byte_size) override;
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnExecuted(const core::ComputeTimes& times) override { times_ = times; }
+  void OnExecuted(const core::ComputeTimes& times) override {
+    report_ = Report::kSuccess;
+    times_ = times;
+  }
+  void OnExecutionFailed() override { report_ = Report::kFailure; }
   void OnRequestReleased(core::Request& request) override;
   void OnRequestGone() override;
 
@@ -62,7 +66,8 @@ class HostedRequest final : public core::ResponseSink {
   const uint64_t number_;  // by which the server knows the request
   core::CancelHandle cancel_handle_;
   std::unique_ptr<core::SequenceStates> states_;
-  std::optional<core::ComputeTimes> times_;
+  Report report_ = Report::kNone;
+  core::ComputeTimes times_;
   Ending ending_ = Ending::kHeld;
   core::ResponsePtr response_;  // kept until the end of the execution
   // Since the server was asked last whether the client has taken what was sent.

@@ -7,6 +7,7 @@ take about ten minutes.
 
 import contextlib
 import errno
+import json
 import os
 import pathlib
 import random
@@ -21,7 +22,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from tritonclient.utils import InferenceServerException
 
-from harness import models, stateful
+from harness import models, stateful, wire
 from harness import server as servers
 from harness.decoupled import write_iterative, write_repeat, write_square
 from harness.isolation import ISOLATED, landlock, parameter, processes
@@ -506,6 +507,27 @@ def test_statistics_count_the_same(pair):
                            - before["inference_stats"]["success"]["count"]))
             assert after["inference_stats"]["compute_infer"]["ns"] > 0
     assert counts[0] == counts[1] == (5, 3, 3)
+
+
+@pytest.mark.parametrize("delays, counted", [([0, 0], (1, 1, 1, 0)), ([0], (0, 0, 0, 1))], ids=["succeeds", "fails"])
+def test_statistics_of_many_responses_count_the_same(pair, delays, counted):
+    """The backend says whether an execution has failed, not its responses."""
+    counts = []
+    for server in pair:
+        with httpclient.InferenceServerClient(server.http) as client:
+
+            def count():
+                found = client.get_inference_statistics("repeat")["model_stats"][0]
+                stats = found["inference_stats"]
+                return np.array([found["inference_count"], found["execution_count"], stats["success"]["count"],
+                                 stats["fail"]["count"]])
+
+            before = count()
+            body = json.dumps({"IN": [1, 2], "DELAY": delays, "WAIT": [0]})
+            wire.request(server, "POST", "/v2/models/repeat/generate_stream", body)
+            servers.wait_until(lambda: (count() - before).sum() == sum(counted), f"{counted} in its statistics")
+            counts.append(tuple(count() - before))
+    assert counts == [counted, counted]
 
 
 def test_a_cancelled_request_is_known_to_the_model(pair):

@@ -191,6 +191,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     // If a request failed, the backend's timestamps may be unset.
     statistics.RecordFailure(nereid::core::FailureReason::kBackend, r.times.request_start_ns,
                              nereid::base::NowNs());
+    r.sink().OnExecutionFailed();
   }
   return nullptr;
 }
