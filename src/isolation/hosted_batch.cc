@@ -12,10 +12,6 @@
 namespace nereid::isolation {
 namespace {
 
-// The server is asked after so many responses, or bytes, whether the client has taken them.
-constexpr size_t kMostResponsesAhead = 64;
-constexpr size_t kMostBytesAhead = size_t{4} << 20;
-
 using python::BlockPool;
 using python::Reader;
 
@@ -132,7 +128,8 @@ void HostedRequest::Send(core::ResponsePtr response, bool is_final) {
 
 void HostedRequest::KeepPace(size_t bytes) {
   const size_t ahead = ++ahead_;
-  if ((ahead_bytes_ += bytes) < kMostBytesAhead && ahead < kMostResponsesAhead) return;
+  ahead_bytes_ += bytes;
+  if (ahead < python::kMostResponsesAhead && ahead_bytes_ < python::kMostBytesAhead) return;
   ahead_ = 0;
   ahead_bytes_ = 0;
   batch_.context_.channel.AwaitSent(number_);

@@ -117,19 +117,6 @@ class Memory:
         """Makes a call that has no reply."""
         self.post(kind, self.put(payload), len(payload))
 
-    def begin(self, kind, payload):
-        """Makes a call, and returns its block, for wait_for_reply or free_if_replied."""
-        offset = self.put(payload)
-        self.post(kind, offset, len(payload))
-        return offset
-
-    def free_if_replied(self, offset):
-        """Frees the block of a call whose reply has no block. Returns whether there was a reply."""
-        if native.load(offset) != p.BLOCK_REPLIED:
-            return False
-        self.free(offset)
-        return True
-
     def wait_for_reply(self, offset, frees=True):
         """Waits for the reply to a call, and frees its block unless the caller does so later. Returns
         outcome, offset and size of the reply, whose block the caller must release."""
@@ -143,7 +130,8 @@ class Memory:
 
     def ask(self, kind, payload):
         """Makes a call: returns the outcome and the reply as bytes."""
-        offset = self.begin(kind, payload)
+        offset = self.put(payload)
+        self.post(kind, offset, len(payload))
         outcome, at, size = self.wait_for_reply(offset)
         if not at:
             return outcome, b""

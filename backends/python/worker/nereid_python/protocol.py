@@ -32,6 +32,8 @@ from .native import (  # noqa: F401
     METRIC_OBSERVE,
     METRIC_SET,
     METRIC_VALUE,
+    MOST_BYTES_AHEAD,
+    MOST_RESPONSES_AHEAD,
     NONE,
     OK,
     SEND,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Responses, and the senders that models keep for later ones."""
 
-import collections
-import os
 import threading
 
 from . import native
@@ -16,13 +14,6 @@ from .writer import Writer
 RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
 COMPLETE_FINAL = 1
 NO_PARAMETERS = "{}"
-# A sender asks after so many responses, or bytes, whether the client has taken them, and goes on until it would ask
-# once more.
-ASKING_RESPONSES, ASKING_BYTES = 64, 4 << 20
-
-# Questions of senders that are gone, whose blocks are freed once they have their reply.
-_left = collections.deque()
-os.register_at_fork(after_in_child=_left.clear)
 
 
 def check_response(output_tensors, error, parameters):
@@ -72,17 +63,13 @@ class InferenceResponseSender:
         self._lock = threading.RLock()
         self._is_closed = False
         self._sent = 0
-        self._ahead = 0  # responses since the last question
+        self._ahead = 0  # responses since the last that have been sent for certain
         self._ahead_bytes = 0
-        self._questions = collections.deque()
         self._generation = session.generation
 
     def __del__(self):
         # A client that waits for the end gets an error.
-        if self._handle is None or not session.owns(self):
-            return
-        _left.extend(self._questions)
-        if not self._is_closed:
+        if self._handle is not None and not self._is_closed and session.owns(self):
             session.tell(p.CLOSE, p.U64.pack(self._handle))
 
     def _count(self, response, flags):
@@ -147,21 +134,11 @@ class InferenceResponseSender:
         """Waits for a client that reads far more slowly than the model sends."""
         self._ahead += 1
         self._ahead_bytes += size
-        is_near = self._ahead < ASKING_RESPONSES and self._ahead_bytes < ASKING_BYTES
+        is_near = self._ahead < p.MOST_RESPONSES_AHEAD and self._ahead_bytes < p.MOST_BYTES_AHEAD
         if is_near or not session.owns(self):
             return
         self._ahead = self._ahead_bytes = 0
-        memory = session.memory
-        self._questions.append(memory.begin(p.AWAIT_SENT, p.U64.pack(self._handle)))
-        if len(self._questions) > 1:
-            memory.wait_for_reply(self._questions.popleft())
-        for _ in range(len(_left)):
-            try:
-                question = _left.popleft()
-            except IndexError:
-                break
-            if not memory.free_if_replied(question):
-                _left.append(question)
+        session.memory.ask(p.AWAIT_SENT, p.U64.pack(self._handle))
 
     def is_cancelled(self):
         return self._handle is not None and is_cancelled(self._handle)
