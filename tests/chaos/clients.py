@@ -175,15 +175,16 @@ class HttpSequences(HttpClient):
 
 
 class HttpStream(HttpClient):
-    """Server-sent events of a decoupled model, each of which tells its place."""
+    """Server-sent events of a decoupled model, or of an ensemble that begins with it, each of which tells its place."""
 
     def visit(self):
+        model = self.rng.choice(("repeat", repository.FLOW))
         start, count = self.rng.randrange(1 << 20), self.rng.randrange(1, 50)
         body = json.dumps({"IN": list(range(start, start + count)), "DELAY": [0] * count, "WAIT": [0]})
         connection = self.connect()
         try:
             started = time.monotonic()
-            connection.request("POST", "/v2/models/repeat/generate_stream", body, {**JSON, **self.world.headers()})
+            connection.request("POST", f"/v2/models/{model}/generate_stream", body, {**JSON, **self.world.headers()})
             reply = connection.getresponse()
             if self.rng.random() < 0.1:
                 reply.read(self.rng.randrange(200))
@@ -195,10 +196,10 @@ class HttpStream(HttpClient):
                 events = [json.loads(line.removeprefix("data:")) for line in lines if line.strip()]
             errors = [event["error"] for event in events if "error" in event]
             if reply.status != 200 or errors:
-                self.oracle.error("repeat", errors[0] if errors else "".join(lines))
+                self.oracle.error(model, errors[0] if errors else "".join(lines))
                 return
             self.oracle.response([event["OUT"] for event in events] == list(range(start, start + count)),
-                                 f"repeat: {len(events)} events for {count} from {start}", started)
+                                 f"{model}: {len(events)} events for {count} from {start}", started)
         finally:
             connection.close()
 
@@ -267,6 +268,7 @@ class GrpcStream(GrpcClient):
     """A stream of responses, each of which tells its place; some are left in the middle."""
 
     def visit(self):
+        model = self.rng.choice(("repeat", repository.FLOW))
         start, count = self.rng.randrange(1 << 20), self.rng.randrange(1, 50)
         done, got, errors = threading.Event(), [], []
 
@@ -282,7 +284,7 @@ class GrpcStream(GrpcClient):
         started = time.monotonic()
         with self.connect() as client:
             client.start_stream(take, headers=self.world.headers())
-            client.async_stream_infer("repeat", [
+            client.async_stream_infer(model, [
                 self.tensor("IN", np.arange(start, start + count, dtype=np.int32), "INT32"),
                 self.tensor("DELAY", np.zeros(count, np.uint32), "UINT32"),
                 self.tensor("WAIT", np.zeros(1, np.uint32), "UINT32")])
@@ -291,11 +293,11 @@ class GrpcStream(GrpcClient):
                 self.oracle.count("streams left")
                 return
             if not done.wait(SECONDS_OF_PATIENCE):
-                self.oracle.problem(f"repeat: {len(got)} of {count} responses after a minute")
+                self.oracle.problem(f"{model}: {len(got)} of {count} responses after a minute")
             client.stop_stream()
         for error in errors:
-            self.oracle.error("repeat", error)
-        self.oracle.response(got == list(range(start, start + len(got))), f"repeat: {got} for {count} from {start}",
+            self.oracle.error(model, error)
+        self.oracle.response(got == list(range(start, start + len(got))), f"{model}: {got} for {count} from {start}",
                              started)
 
 

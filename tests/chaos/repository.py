@@ -21,6 +21,19 @@ CHAIN = ('platform: "ensemble"\nmax_batch_size: 0\n' + FLOATS
          'input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "MIDDLE" } },\n'
          '{ model_name: "identity" model_version: -1\n'
          'input_map { key: "INPUT0" value: "MIDDLE" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }\n')
+# Each response of its first model goes through its second one, and only two are in work at a time.
+FLOW = "flow"
+FLOW_CONFIG = (
+    'platform: "ensemble"\nmax_batch_size: 0\n'
+    f"input [ {models.tensor_config('IN', 'INT32', [-1])}, {models.tensor_config('DELAY', 'UINT32', [-1])}, "
+    f"{models.tensor_config('WAIT', 'UINT32', [1])} ]\n"
+    f"output [ {models.tensor_config('OUT', 'INT32', [1])} ]\n"
+    'ensemble_scheduling { step [ { model_name: "repeat" model_version: -1\n'
+    'input_map { key: "IN" value: "IN" } input_map { key: "DELAY" value: "DELAY" } '
+    'input_map { key: "WAIT" value: "WAIT" } output_map { key: "OUT" value: "EACH" } },\n'
+    '{ model_name: "identity_number" model_version: -1\n'
+    'input_map { key: "INPUT0" value: "EACH" } output_map { key: "OUTPUT0" value: "OUT" } } ]\n'
+    "max_inflight_requests: 2 }\n")
 # In the store, when there is one.
 REMOTE = "from_store"
 CHANGING = "changing"
@@ -135,6 +148,8 @@ def write(path):
     models.write_model(path, "isolated", models.identity_config("FP32", [-1], extra=ISOLATED))
     models.write_model(path, "chain", CHAIN)
     decoupled.write_repeat(path)
+    models.write_model(path, "identity_number", models.identity_config("INT32", [1]))
+    models.write_model(path, FLOW, FLOW_CONFIG)
     known = [Identity("identity"), Identity("identity_batched", is_batched=True), Identity("cached"),
              Identity("python_one", is_python=True), Identity("python_two", is_python=True),
              Identity("python_batched", is_batched=True, is_python=True), Identity("isolated"), Identity("chain")]
