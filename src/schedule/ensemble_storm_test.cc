@@ -286,8 +286,8 @@ class EnsembleStorm : public testing::TestWithParam<unsigned> {
   std::mt19937 random_{GetParam()};
   const std::vector<std::byte> data_{kSize, std::byte{7}};
   const bool is_rate_limited_ = GetParam() % 3 == 0;
-  RateLimiter limiter_{{}};
   base::Timers timers_;
+  RateLimiter limiter_{{}, timers_};
   ProducerWaits waits_;
   FakeEngine engine_;
   std::vector<core::Model*> ensembles_;

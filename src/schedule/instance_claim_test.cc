@@ -15,7 +15,8 @@ class InstanceClaimTest : public testing::Test {
     return InstanceClaim(std::move(registered).value());
   }
 
-  RateLimiter limiter_{{}};
+  base::Timers timers_;
+  RateLimiter limiter_{{}, timers_};
 };
 
 TEST_F(InstanceClaimTest, AnInstanceWithoutALimitMayAlwaysExecute) {

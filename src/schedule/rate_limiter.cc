@@ -7,8 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+#include "base/clock.h"
+
 namespace nereid::schedule {
 namespace {
+
+constexpr uint64_t kMaxPatienceNs = 60'000'000'000;
+// The line is open for so many times as long as it was closed without effect.
+constexpr uint64_t kOpenFactor = 10;
 
 using Resources = std::vector<config::RateLimiter::Resource>;
 
@@ -40,7 +47,11 @@ base::Result<Resources> AddUp(const Resources& needs) {
 
 }  // namespace
 
-RateLimiter::RateLimiter(ResourceMap limits) : limits_(std::move(limits)) {}
+RateLimiter::RateLimiter(ResourceMap limits, base::Timers& timers,
+                         std::chrono::nanoseconds patience)
+    : limits_(std::move(limits)),
+      first_patience_ns_(static_cast<uint64_t>(patience.count())),
+      timer_(timers, [this] { OnTimer(); }) {}
 
 RateLimiter::Key RateLimiter::KeyOf(const config::RateLimiter::Resource& resource, int32_t device) {
   return {resource.global ? kGlobalResource : device, resource.name};
@@ -59,77 +70,19 @@ std::optional<size_t> RateLimiter::Limit(const Key& key) const {
   return limit;
 }
 
-size_t RateLimiter::Available(const Key& key) const {
-  const auto found = resources_.find(key);
-  const std::optional<size_t> limit = Limit(key);
-  if (found == resources_.end()) return limit.value_or(0);
-  const Resource& resource = found->second;
-  const size_t needed = resource.needs.empty() ? 0 : resource.needs.rbegin()->first;
-  const size_t size = limit.value_or(needed);
-  return size > resource.in_use ? size - resource.in_use : 0;
-}
-
 std::string RateLimiter::Describe() {
   std::string text;
   base::MutexLock lock(mutex_);
   for (const auto& [key, resource] : resources_) {
     if (resource.needs.empty()) continue;
-    const size_t count = Limit(key).value_or(resource.needs.rbegin()->first);
     text +=
         key.first == kGlobalResource ? "\n\tGLOBAL: " : fmt::format("\n\tDevice: {} ", key.first);
-    text += fmt::format("Resource: {}\t Count: {}", key.second, count);
+    text += fmt::format("Resource: {}\t Count: {}", key.second, resource.count());
   }
   return text;
 }
 
-bool RateLimiter::Fits(const Claim& claim) const {
-  for (const auto& need : claim.options_.needs.resources) {
-    if (need.count > Available(KeyOf(need, claim.options_.device))) return false;
-  }
-  return true;
-}
-
-void RateLimiter::Use(const Claim& claim) {
-  for (const auto& need : claim.options_.needs.resources) {
-    resources_[KeyOf(need, claim.options_.device)].in_use += need.count;
-  }
-}
-
-void RateLimiter::Free(const Claim& claim) {
-  for (const auto& need : claim.options_.needs.resources) {
-    resources_[KeyOf(need, claim.options_.device)].in_use -= need.count;
-  }
-}
-
-std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
-  std::vector<Claim*> to_tell;
-  while (!line_.empty()) {
-    // The cast is safe: claims in the line change only through their own methods.
-    Claim& first = const_cast<Claim&>(*std::get<2>(*line_.begin()));
-    if (!Fits(first)) break;
-    line_.erase(line_.begin());
-    Use(first);
-    Claim::State& state = first.state_.Under(mutex_);
-    state.phase = Claim::Phase::kGranted;
-    ++state.telling;
-    to_tell.push_back(&first);
-  }
-  return to_tell;
-}
-
-base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
-  NEREID_ASSIGN_OR_RETURN(options.needs.resources, AddUp(options.needs.resources));
-  NEREID_RETURN_IF_ERROR(Add(options.needs, options.device));
-  std::unique_ptr<Claim> claim(new Claim(*this, std::move(options)));
-  std::vector<Claim*> granted;
-  {
-    // The first claim in line may fit now.
-    base::MutexLock lock(mutex_);
-    granted = GrantFirst();
-  }
-  Tell(granted);
-  return claim;
-}
+// --- The line ---
 
 void RateLimiter::Join(Claim& claim) {
   Claim::State& state = claim.state_.Under(mutex_);
@@ -138,8 +91,98 @@ void RateLimiter::Join(Claim& claim) {
   line_.insert(claim.Rank(state));
 }
 
-base::Status RateLimiter::Add(const config::RateLimiter& needs, int32_t device) {
-  base::MutexLock lock(mutex_);
+bool RateLimiter::Fits(const Claim& claim) const {
+  return std::ranges::all_of(claim.needs_, [](const Claim::Need& need) {
+    return need.count <= need.resource.available();
+  });
+}
+
+bool RateLimiter::IsHeldBack(const Claim& claim) const {
+  return !is_open_ && std::ranges::any_of(claim.needs_, [look = looks_](const Claim::Need& need) {
+    return need.count > 0 && need.resource.held_back == look;
+  });
+}
+
+void RateLimiter::Use(Claim& claim) {
+  for (const Claim::Need& need : claim.needs_) need.resource.in_use += need.count;
+  claim.state_.Under(mutex_).phase = Claim::Phase::kGranted;
+}
+
+std::vector<RateLimiter::Claim*> RateLimiter::Grant(const Claim* taker) {
+  std::vector<Claim*> granted;
+  ++looks_;
+  const Claim* first = nullptr;
+  holds_back_ = false;
+  for (auto place = line_.begin(); place != line_.end();) {
+    Claim& claim = *std::get<Claim*>(*place);
+    const bool fits = Fits(claim);
+    if (!fits && first == nullptr) NoteFirst(first = &claim);
+    if (fits && !IsHeldBack(claim)) {
+      place = line_.erase(place);
+      Use(claim);
+      if (&claim == taker) continue;
+      ++claim.state_.Under(mutex_).telling;
+      granted.push_back(&claim);
+      continue;
+    }
+    holds_back_ |= fits;
+    for (const Claim::Need& need : claim.needs_) {
+      if (need.count > 0) need.resource.held_back = looks_;
+    }
+    ++place;
+  }
+  if (first == nullptr) NoteFirst(nullptr);
+  if (holds_back_) LookAgain(patience_ns_);
+  return granted;
+}
+
+void RateLimiter::Tell(const std::vector<Claim*>& granted) {
+  for (Claim* claim : granted) {
+    claim->on_grant_();
+    base::MutexLock lock(mutex_);
+    --claim->state_.Under(mutex_).telling;
+    told_.NotifyAll();
+  }
+}
+
+// --- Patience ---
+
+void RateLimiter::NoteFirst(const Claim* claim) {
+  if (claim == first_) return;
+  first_ = claim;
+  is_open_ = false;
+  patience_ns_ = first_patience_ns_;
+}
+
+void RateLimiter::LookAgain(uint64_t after_ns) {
+  const uint64_t at_ns = base::NowNs() + after_ns;
+  if (armed_at_ns_ != 0 && armed_at_ns_ <= at_ns) return;
+  armed_at_ns_ = at_ns;
+  gives_seen_ = gives_;
+  timer_.ArmAt(at_ns);
+}
+
+void RateLimiter::OnTimer() {
+  std::vector<Claim*> granted;
+  {
+    base::MutexLock lock(mutex_);
+    armed_at_ns_ = 0;
+    if (is_open_) {
+      is_open_ = false;
+      patience_ns_ = std::min(2 * patience_ns_, kMaxPatienceNs);
+    } else if (holds_back_ && gives_ == gives_seen_) {
+      is_open_ = true;
+      LookAgain(kOpenFactor * patience_ns_);
+    }
+    granted = Grant();
+  }
+  Tell(granted);
+}
+
+// --- Claims ---
+
+base::Result<std::vector<RateLimiter::Claim::Need>> RateLimiter::Add(
+    const config::RateLimiter& needs, int32_t device) {
   for (const auto& need : needs.resources) {
     const Key key = KeyOf(need, device);
     const bool conflicts = std::ranges::any_of(resources_, [&](const auto& entry) {
@@ -154,24 +197,37 @@ base::Status RateLimiter::Add(const config::RateLimiter& needs, int32_t device) 
                       need.name, *limit, need.count));
     }
   }
-  for (const auto& need : needs.resources) ++resources_[KeyOf(need, device)].needs[need.count];
-  return base::OkStatus();
+  std::vector<Claim::Need> found;
+  for (const auto& need : needs.resources) {
+    const Key key = KeyOf(need, device);
+    Resource& resource = resources_.try_emplace(key, Resource{.limit = Limit(key)}).first->second;
+    ++resource.needs[need.count];
+    found.push_back({.resource = resource, .count = need.count});
+  }
+  return found;
 }
 
-void RateLimiter::Tell(const std::vector<Claim*>& granted) {
-  for (Claim* claim : granted) {
-    claim->options_.on_grant();
+base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
+  NEREID_ASSIGN_OR_RETURN(options.needs.resources, AddUp(options.needs.resources));
+  std::unique_ptr<Claim> claim;
+  std::vector<Claim*> granted;
+  {
     base::MutexLock lock(mutex_);
-    --claim->state_.Under(mutex_).telling;
-    told_.NotifyAll();
+    NEREID_ASSIGN_OR_RETURN(std::vector<Claim::Need> needs, Add(options.needs, options.device));
+    claim.reset(
+        new Claim(*this, std::move(needs), options.needs.priority, std::move(options.on_grant)));
+    // There may be more of a resource now.
+    granted = Grant();
   }
+  Tell(granted);
+  return claim;
 }
 
 void RateLimiter::Unregister(Claim& claim) {
   base::MutexLock lock(mutex_);
   while (claim.state_.Under(mutex_).telling > 0) told_.Wait(mutex_);
-  for (const auto& need : claim.options_.needs.resources) {
-    auto& needs = resources_[KeyOf(need, claim.options_.device)].needs;
+  for (const Claim::Need& need : claim.needs_) {
+    auto& needs = need.resource.needs;
     const auto found = needs.find(need.count);
     if (found != needs.end() && --found->second == 0) needs.erase(found);
   }
@@ -196,13 +252,12 @@ bool RateLimiter::Claim::TryTake() {
   base::MutexLock lock(limiter_.mutex_);
   State& state = state_.Under(limiter_.mutex_);
   if (state.phase == Phase::kIdle) {
-    limiter_.Join(*this);
-    // Only the first claim in line is granted, and those behind it are no worse off than before.
-    const auto first = limiter_.line_.begin();
-    if (std::get<2>(*first) == this && limiter_.Fits(*this)) {
-      limiter_.line_.erase(first);
+    if (limiter_.line_.empty() && limiter_.Fits(*this)) {
       limiter_.Use(*this);
-      state.phase = Phase::kGranted;
+    } else {
+      limiter_.Join(*this);
+      // One more in line lets nobody else in.
+      NEREID_CHECK(limiter_.Grant(this).empty());
     }
   }
   if (state.phase != Phase::kGranted) return false;
@@ -212,7 +267,7 @@ bool RateLimiter::Claim::TryTake() {
 }
 
 void RateLimiter::Claim::Give(bool wants_more) {
-  std::vector<Claim*> to_tell;
+  std::vector<Claim*> granted;
   {
     base::MutexLock lock(limiter_.mutex_);
     State& state = state_.Under(limiter_.mutex_);
@@ -220,13 +275,14 @@ void RateLimiter::Claim::Give(bool wants_more) {
     if (state.phase == Phase::kWaiting) {
       limiter_.line_.erase(Rank(state));
     } else {
-      limiter_.Free(*this);
+      for (const Need& need : needs_) need.resource.in_use -= need.count;
+      ++limiter_.gives_;
     }
     state.phase = Phase::kIdle;
     if (wants_more) limiter_.Join(*this);
-    to_tell = limiter_.GrantFirst();
+    granted = limiter_.Grant();
   }
-  limiter_.Tell(to_tell);
+  limiter_.Tell(granted);
 }
 
 }  // namespace nereid::schedule

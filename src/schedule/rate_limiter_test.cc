@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <future>
+#include <random>
 #include <thread>
+
+#include "base/check.h"
 
 namespace nereid::schedule {
 namespace {
@@ -22,7 +27,8 @@ class RateLimiterTest : public testing::Test {
     return claim.ok() ? std::move(claim).value() : nullptr;
   }
 
-  RateLimiter limiter_{{}};
+  base::Timers timers_;
+  RateLimiter limiter_{{}, timers_, std::chrono::hours(1)};
   std::vector<int> granted_;
 };
 
@@ -57,6 +63,25 @@ TEST_F(RateLimiterTest, NoClaimPassesTheFirstInLine) {
   EXPECT_EQ(granted_[1], 0);
   big->Give();
   EXPECT_TRUE(small->TryTake());
+}
+
+//
+TEST_F(RateLimiterTest, OnlyThoseWhoNeedTheSameWaitBehindAClaim) {
+  auto holder = Claim({{"x", true, 1}});
+  auto both = Claim({{"x", true, 1}, {"y", true, 1}});
+  auto needs_y = Claim({{"y", true, 1}});
+  auto needs_z = Claim({{"z", true, 1}, {"y", true, 0}});
+  auto needs_nothing = Claim({});
+  EXPECT_TRUE(holder->TryTake());
+  EXPECT_FALSE(both->TryTake());
+  EXPECT_FALSE(needs_y->TryTake());
+  EXPECT_TRUE(needs_z->TryTake());
+  EXPECT_TRUE(needs_nothing->TryTake());
+  holder->Give();
+  EXPECT_TRUE(both->TryTake());
+  EXPECT_FALSE(needs_y->TryTake());
+  both->Give();
+  EXPECT_TRUE(needs_y->TryTake());
 }
 
 TEST_F(RateLimiterTest, SharesByPriority) {
@@ -115,7 +140,8 @@ std::string Refusal(RateLimiter& limiter, config::RateLimiter::Resource need, in
 }
 
 TEST(RateLimiterNeeds, OfOneInstanceCannotBeOfBothKindsEither) {
-  RateLimiter limiter{{}};
+  base::Timers timers;
+  RateLimiter limiter{{}, timers};
   const std::string refusal =
       "Resource \"x\" is present as both global and device-specific resource in the model "
       "configuration.";
@@ -126,7 +152,8 @@ TEST(RateLimiterNeeds, OfOneInstanceCannotBeOfBothKindsEither) {
 
 //
 TEST(RateLimiterNeeds, OfOneResourceAddUp) {
-  RateLimiter limiter{{{kGlobalResource, {{"x", 3}}}}};
+  base::Timers timers;
+  RateLimiter limiter{{{kGlobalResource, {{"x", 3}}}}, timers};
   EXPECT_EQ(RefusalOfAll(limiter, {{"x", true, 2}, {"x", true, 2}}),
             "Resource count for \"x\" is limited to 3 which will prevent scheduling of one or more "
             "model instances, the minimum required count is 4");
@@ -148,7 +175,9 @@ TEST_F(RateLimiterTest, TakesTheSumOfWhatAnInstanceNeedsOfAResource) {
 
 //
 TEST(RateLimiterLimits, RefuseWhatCanNeverRun) {
-  RateLimiter limiter{{{kEachDeviceResource, {{"each", 2}}}, {3, {{"each", 4}, {"third", 1}}}}};
+  base::Timers timers;
+  RateLimiter limiter{{{kEachDeviceResource, {{"each", 2}}}, {3, {{"each", 4}, {"third", 1}}}},
+                      timers};
   EXPECT_EQ(Refusal(limiter, {"each", false, 3}),
             "Resource count for \"each\" is limited to 2 which will prevent scheduling of one or "
             "more model instances, the minimum required count is 3");
@@ -163,7 +192,8 @@ TEST(RateLimiterLimits, RefuseWhatCanNeverRun) {
 }
 
 TEST(RateLimiterLimits, OfOneForAllDevicesAreTheLargestOfAnyDevice) {
-  RateLimiter limiter{{{kEachDeviceResource, {{"x", 2}}}, {3, {{"x", 4}}}}};
+  base::Timers timers;
+  RateLimiter limiter{{{kEachDeviceResource, {{"x", 2}}}, {3, {{"x", 4}}}}, timers};
   EXPECT_EQ(Refusal(limiter, {"x", true, 4}), "");
   EXPECT_NE(Refusal(limiter, {"x", true, 5}), "");
 }
@@ -188,6 +218,149 @@ TEST_F(RateLimiterTest, AClaimThatGoesLetsTheNextOneIn) {
   EXPECT_EQ(granted_[1], 1);
   EXPECT_TRUE(b->TryTake());
 }
+
+// --- Patience ---
+
+// An instance that waits for its grant.
+class Waiting {
+ public:
+  Waiting(RateLimiter& limiter, std::vector<config::RateLimiter::Resource> needs) {
+    auto claim = limiter.Register({.needs = {.resources = std::move(needs)}, .on_grant = [this] {
+                                     base::MutexLock lock(mutex_);
+                                     is_granted_ = true;
+                                     changed_.NotifyAll();
+                                   }});
+    NEREID_CHECK(claim.ok());
+    claim_ = std::move(claim).value();
+  }
+
+  RateLimiter::Claim& claim() { return *claim_; }
+  void Take() {
+    while (!claim_->TryTake()) {
+      base::MutexLock lock(mutex_);
+      while (!is_granted_) changed_.Wait(mutex_);
+      is_granted_ = false;
+    }
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool is_granted_ NEREID_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<RateLimiter::Claim> claim_;
+};
+
+class RateLimiterPatience : public testing::Test {
+ protected:
+  base::Timers timers_;
+  RateLimiter limiter_{
+      {{kGlobalResource, {{"x", 4}, {"y", 2}, {"z", 2}}}}, timers_, std::chrono::milliseconds(1)};
+};
+
+TEST_F(RateLimiterPatience, LetsAModelThatIsAskedPassTheOneThatWaitsForWhoAsks) {
+  Waiting asks(limiter_, {{"x", true, 2}});
+  Waiting first(limiter_, {{"x", true, 3}});
+  Waiting asked(limiter_, {{"x", true, 1}});
+  asks.Take();
+  EXPECT_FALSE(first.claim().TryTake());
+  for (int i = 0; i < 100; ++i) {
+    asked.Take();
+    asked.claim().Give();
+  }
+  EXPECT_TRUE(first.claim().is_waiting());
+  asks.claim().Give();
+  first.Take();
+}
+
+TEST_F(RateLimiterPatience, EndsForExecutionsThatLastLonger) {
+  Waiting first(limiter_, {{"x", true, 4}});
+  base::Mutex mutex;
+  base::CondVar changed;
+  bool is_over = false;
+  int started = 0;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&] {
+      Waiting small(limiter_, {{"x", true, 1}});
+      for (bool goes_on = true; goes_on;) {
+        small.Take();
+        {
+          base::MutexLock lock(mutex);
+          ++started;
+          changed.NotifyAll();
+          const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+          while (!is_over && changed.WaitUntil(mutex, end)) {
+          }
+          goes_on = !is_over;
+        }
+        small.claim().Give();
+      }
+    });
+  }
+  {
+    base::MutexLock lock(mutex);
+    while (started < 4) changed.Wait(mutex);
+  }
+  first.Take();
+  {
+    base::MutexLock lock(mutex);
+    is_over = true;
+    changed.NotifyAll();
+  }
+  first.claim().Give();
+  for (std::thread& other : others) other.join();
+}
+
+// Models ask others, but never in a circle; further ones need what several of them hold.
+class RateLimiterStorm : public RateLimiterPatience, public testing::WithParamInterface<unsigned> {
+ protected:
+  using Levels = std::array<std::unique_ptr<Waiting>, 3>;
+
+  // Lets the others get in between.
+  static void Execute() {
+    for (int i = 0; i < 50; ++i) std::this_thread::yield();
+  }
+  void Run(Levels& models, size_t level, std::mt19937& random) {
+    models[level]->Take();
+    Execute();
+    if (level + 1 < models.size() && random() % 4 != 0) Run(models, level + 1, random);
+    models[level]->claim().Give();
+  }
+};
+
+TEST_P(RateLimiterStorm, EverybodyHasItsTurn) {
+  std::vector<std::future<void>> threads;
+  for (unsigned i = 0; i < 8; ++i) {
+    threads.push_back(std::async(std::launch::async, [this, i] {
+      std::mt19937 random(GetParam() * 8 + i);
+      const auto count = [&random] { return 1 + static_cast<uint32_t>(random() % 2); };
+      if (i < 2) {
+        Waiting model(limiter_, {{"x", true, 2 + count()}, {"z", true, count()}});
+        for (int turn = 0; turn < 10; ++turn) {
+          model.Take();
+          Execute();
+          model.claim().Give();
+        }
+        return;
+      }
+      Levels models;
+      for (size_t level = 0; level < models.size(); ++level) {
+        const std::string name(1, static_cast<char>('x' + level));
+        models[level] = std::make_unique<Waiting>(
+            limiter_, std::vector<config::RateLimiter::Resource>{{name, true, count()}});
+      }
+      for (int turn = 0; turn < 40; ++turn) Run(models, 0, random);
+    }));
+  }
+  for (std::future<void>& thread : threads) {
+    if (thread.wait_for(std::chrono::minutes(1)) != std::future_status::ready) {
+      ADD_FAILURE() << "an instance waits for ever";
+      std::abort();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RateLimiterStorm, testing::Range(0u, 20u));
 
 }  // namespace
 }  // namespace nereid::schedule

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rate limits (docs/scheduling.md, R-1 to R-5)."""
 
+import concurrent.futures
 import contextlib
 import threading
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models, trouble
+from harness import models, python_models, trouble
 from harness import server as servers
 
 LIMITED = "--rate-limit=execution_count"
@@ -84,6 +85,45 @@ def test_r3_executions_are_shared_by_priority(start_server, tmp_path):
     # While both have work, three executions to one.
     first = order[:200]
     assert 2.5 < first.count("often") / first.count("seldom") < 3.5
+
+
+# Asks another model as soon as it is told to.
+CALLS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        [request] = requests
+        open("FOLDER/begun", "w").close()
+        while not os.path.exists("FOLDER/proceed"):
+            time.sleep(0.01)
+        inner = pb_utils.InferenceRequest(model_name="called", requested_output_names=["OUTPUT0"],
+                                          inputs=request.inputs())
+        return [inner.exec()]
+"""
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("called, waiting", [("", "a"), ("b", "a"), ("b", "ab")])
+def test_r3_a_model_that_calls_another_one_gets_its_answer(start_server, tmp_path, called, waiting):
+    """Whoever waits for what the caller holds keeps nothing from the model that is called."""
+    if not servers.has_backend("python"):
+        pytest.skip("no backend python here")
+    limiter = 'rate_limiter { resources [ { name: "a" global: true count: 1 } ] }'
+    python_models.write(tmp_path / "m", "calls", CALLS.replace("FOLDER", str(tmp_path)), config=(
+        f"input [ {models.tensor_config('INPUT0', 'FP32', [2])} ]\n"
+        f"output [ {models.tensor_config('OUTPUT0', 'FP32', [2])} ]\n"
+        f"instance_group [ {{ kind: KIND_CPU count: 1 {limiter} }} ]\n"))
+    write(tmp_path / "m", "called", [(name, True, 1) for name in called])
+    write(tmp_path / "m", "waiting", [(name, True, 1) for name in waiting])
+    server = start_server(tmp_path / "m", args=[LIMITED], env=python_models.ENVIRONMENT)
+    pending = ("nv_inference_pending_request_count", "waiting")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        caller = pool.submit(infer_all, server, ["calls"], [1])
+        servers.wait_until((tmp_path / "begun").exists, "the caller to execute")
+        waiter = pool.submit(infer_all, server, ["waiting"], [1])
+        servers.wait_until(lambda: server.scrape()[pending] == 1, "another one to wait for its resource")
+        (tmp_path / "proceed").touch()
+        assert caller.result() == ["calls"]
+        assert waiter.result() == ["waiting"]
 
 
 def test_r4_a_resource_that_is_too_small_fails_the_load(start_server, tmp_path):

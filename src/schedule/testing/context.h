@@ -13,7 +13,7 @@ namespace nereid::schedule {
 struct TestContext {
   base::Timers timers;
   base::ThreadReaper reaper;
-  RateLimiter rate_limiter{{}};
+  RateLimiter rate_limiter{{}, timers};
   base::Watchdog* watchdog = nullptr;  // outlives the schedulers, too
 
   SchedulerContext Get() {
