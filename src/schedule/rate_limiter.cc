@@ -154,6 +154,14 @@ void RateLimiter::NoteFirst(const Claim* claim) {
   patience_ns_ = first_patience_ns_;
 }
 
+bool RateLimiter::IsNeededByFirst(const Claim& claim) const {
+  if (first_ == nullptr) return false;
+  const auto is_same = [](const Claim::Need& one, const Claim::Need& other) {
+    return &one.resource == &other.resource;
+  };
+  return std::ranges::find_first_of(claim.needs_, first_->needs_, is_same) != claim.needs_.end();
+}
+
 void RateLimiter::LookAgain(uint64_t after_ns) {
   const uint64_t at_ns = base::NowNs() + after_ns;
   if (armed_at_ns_ != 0 && armed_at_ns_ <= at_ns) return;
@@ -276,7 +284,7 @@ void RateLimiter::Claim::Give(bool wants_more) {
       limiter_.line_.erase(Rank(state));
     } else {
       for (const Need& need : needs_) need.resource.in_use -= need.count;
-      ++limiter_.gives_;
+      if (limiter_.IsNeededByFirst(*this)) ++limiter_.gives_;
     }
     state.phase = Phase::kIdle;
     if (wants_more) limiter_.Join(*this);

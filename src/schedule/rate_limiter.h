@@ -6,9 +6,10 @@
 //
 // A claim that waits holds back those behind it that need one of its resources, so that none
 // starves. But what it waits for may be held by a model that has sent a request to one of those. So
-// when nothing has been given back for a while, the line is open for ten times as long, and whoever
-// finds what it needs takes it. Then it is closed for twice as long as before, because executions
-// may last longer than that: in the end the first in line has its turn.
+// when nothing that the first in line needs has been given back for a while, the line is open for
+// ten times as long, and whoever finds what it needs takes it. Then it is closed for twice as long
+// as before, because executions may last longer than that: in the end the first in line has its
+// turn.
 #pragma once
 
 #include <algorithm>
@@ -147,6 +148,8 @@ class RateLimiter {
   std::vector<Claim*> Grant(const Claim* taker = nullptr) NEREID_REQUIRES(mutex_);
   // The first in line that lacks something is this one; null: there is none.
   void NoteFirst(const Claim* claim) NEREID_REQUIRES(mutex_);
+  // Whether the claim has a resource that the first one needs.
+  bool IsNeededByFirst(const Claim& claim) const NEREID_REQUIRES(mutex_);
   // Lets the timer look again after so long, unless it will sooner.
   void LookAgain(uint64_t after_ns) NEREID_REQUIRES(mutex_);
   void OnTimer() NEREID_EXCLUDES(mutex_);
@@ -163,7 +166,7 @@ class RateLimiter {
   uint64_t arrivals_ NEREID_GUARDED_BY(mutex_) = 0;
   uint64_t looks_ NEREID_GUARDED_BY(mutex_) = 0;
   bool holds_back_ NEREID_GUARDED_BY(mutex_) = false;  // somebody, at the last look
-  uint64_t gives_ NEREID_GUARDED_BY(mutex_) = 0;
+  uint64_t gives_ NEREID_GUARDED_BY(mutex_) = 0;       // of what the first one needs
   // The first in line that lacks something, and what follows from how long it has:
   const Claim* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
   bool is_open_ NEREID_GUARDED_BY(mutex_) = false;  // nobody is held back

@@ -263,10 +263,20 @@ TEST_F(RateLimiterPatience, LetsAModelThatIsAskedPassTheOneThatWaitsForWhoAsks) 
   Waiting asked(limiter_, {{"x", true, 1}});
   asks.Take();
   EXPECT_FALSE(first.claim().TryTake());
+  std::atomic<bool> is_over{false};
+  std::thread busy([&] {
+    Waiting other(limiter_, {{"y", true, 1}});
+    while (!is_over) {
+      other.Take();
+      other.claim().Give();
+    }
+  });
   for (int i = 0; i < 100; ++i) {
     asked.Take();
     asked.claim().Give();
   }
+  is_over = true;
+  busy.join();
   EXPECT_TRUE(first.claim().is_waiting());
   asks.claim().Give();
   first.Take();
