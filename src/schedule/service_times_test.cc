@@ -114,6 +114,14 @@ TEST_F(ServiceTimesTest, TakesLoadedExecutionsForWhatComesNextWhileItRemembersTh
   EXPECT_LT(UntilStart(0), 20u);
 }
 
+TEST_F(ServiceTimesTest, DoesNotTakeOneExecutionThatHangsForTheRule) {
+  Make(0, 1);
+  Execute(50, 5, 1, false);
+  Execute(1, 10'000, 1, true);
+  Take(0, 1, true);
+  EXPECT_LT(UntilResponse(6), 15'000u);
+}
+
 TEST_F(ServiceTimesTest, ExpectsAnOverdueExecutionToTakeAsMuchLongerAgain) {
   Make(0, 1);
   Execute(20, 100, 1, true);
