@@ -21,6 +21,21 @@ CHAIN = ('platform: "ensemble"\nmax_batch_size: 0\n' + FLOATS
          'input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "MIDDLE" } },\n'
          '{ model_name: "identity" model_version: -1\n'
          'input_map { key: "INPUT0" value: "MIDDLE" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }\n')
+# A model that asks another one while it holds a resource of the rate limiter, of which there are two. The other needs
+# one, too, and an isolated model both.
+RESOURCE = "R"
+ASKS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.ask(request.inputs()) for request in requests]
+
+    def ask(self, inputs):
+        response = pb_utils.InferenceRequest(
+            model_name="identity_limited", requested_output_names=["OUTPUT0"], inputs=inputs).exec()
+        if response.has_error():
+            return pb_utils.InferenceResponse(error=response.error())
+        return pb_utils.InferenceResponse(response.output_tensors())
+"""
 # Each response of its first model goes through its second one, and only two are in work at a time.
 FLOW = "flow"
 FLOW_CONFIG = (
@@ -100,6 +115,12 @@ def write_canary(path):
                        {version: {"model.onnx": onnx_adder(int(version))} for version in (STABLE, SHARED, SHADOW)})
 
 
+def limited(count):
+    """One instance that needs so much of the resource."""
+    resource = f'{{ name: "{RESOURCE}" global: true count: {count} }}'
+    return f"instance_group [ {{ kind: KIND_CPU count: 1 rate_limiter {{ resources [ {resource} ] }} }} ]\n"
+
+
 def piece(number):
     """What such a response says."""
     return str(number).encode().ljust(PIECE_BYTES, b".")
@@ -145,14 +166,17 @@ def write(path):
     python_models.write(path, "python_two", python_models.IDENTITY, config=FLOATS,
                         extra="instance_group [ { kind: KIND_CPU count: 2 } ]\n")
     python_models.write(path, "python_batched", python_models.IDENTITY, max_batch_size=8, extra=BATCHED)
-    models.write_model(path, "isolated", models.identity_config("FP32", [-1], extra=ISOLATED))
+    python_models.write(path, "asks", ASKS, config=FLOATS + limited(1))
+    models.write_model(path, "identity_limited", 'backend: "identity"\n' + FLOATS + limited(1))
+    models.write_model(path, "isolated", 'backend: "identity"\n' + FLOATS + limited(2) + ISOLATED)
     models.write_model(path, "chain", CHAIN)
     decoupled.write_repeat(path)
     models.write_model(path, "identity_number", models.identity_config("INT32", [1]))
     models.write_model(path, FLOW, FLOW_CONFIG)
     known = [Identity("identity"), Identity("identity_batched", is_batched=True), Identity("cached"),
              Identity("python_one", is_python=True), Identity("python_two", is_python=True),
-             Identity("python_batched", is_batched=True, is_python=True), Identity("isolated"), Identity("chain")]
+             Identity("python_batched", is_batched=True, is_python=True), Identity("isolated"), Identity("chain"),
+             Identity("asks", is_python=True), Identity("identity_limited")]
     if servers.has_backend("onnxruntime"):
         models.write_model(path, "onnx_batched", 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n' + BATCHED + FLOATS,
                            {"1": {"model.onnx": models.onnx_identity("FP32", ["n", "m"])}})

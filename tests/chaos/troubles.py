@@ -226,7 +226,8 @@ class KillIsolated(Trouble):
 class HangIsolated(Trouble):
     """The process of an isolated model does not respond: it is replaced after its time limit."""
 
-    explains = oracle.WORKERS_DIE
+    # Those behind the request that hangs are told if, by that time, they would have to wait beyond their deadlines.
+    explains = (*oracle.WORKERS_DIE, "is overloaded: a response would take")
 
     def run(self):
         process = self.any_isolated()

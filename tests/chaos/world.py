@@ -153,6 +153,7 @@ class World:
         self.encrypted = rng.choice((("http",), ("grpc",), ("http", "grpc"), ()))
         self.traces_to = rng.choice(("collector", "file"))
         self.keys = Keys(self.folder) if rng.choice((True, False)) else None
+        self.limits_rate = rng.choice((True, False))
         self.redis = Redis(self.folder) if shutil.which("redis-server") else None
         self.collector = Collector() if self.traces_to == "collector" else None
         self.s3 = self._start_s3()
@@ -187,6 +188,8 @@ class World:
                  f"--log-file={self.disk.path / 'server.log'}", "--trace-config=level=TIMESTAMPS",
                  f"--admin-address=unix:{self.socket}", "--admin-on-main=true",
                  f"--max-stream-backlog={STREAM_BACKLOG}"]
+        if self.limits_rate:
+            flags += ["--rate-limit=execution_count", f"--rate-limit-resource={repository.RESOURCE}:2:GLOBAL"]
         for protocol in self.encrypted:
             flags += self.tls.flags(protocol)
         if self.redis:
@@ -204,7 +207,8 @@ class World:
     def describe(self):
         """What this run has, and why the rest is missing."""
         return {
-            "tls": list(self.encrypted), "traces": self.traces_to, "keys": bool(self.keys), "redis": bool(self.redis), "s3": bool(self.s3),
+            "tls": list(self.encrypted), "traces": self.traces_to, "keys": bool(self.keys),
+            "rate limits": self.limits_rate, "redis": bool(self.redis), "s3": bool(self.s3),
             "small disk": self.disk.is_small or "none: mounting needs root",
             "clock": self.clock.can_move or "none: no C compiler, or a build with a sanitizer",
             "models": sorted(path.name for path in self.repository.iterdir()),
