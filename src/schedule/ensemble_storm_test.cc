@@ -12,8 +12,8 @@
 
 #include "base/thread.h"
 #include "core/testing/fakes.h"
-#include "schedule/rate_limiter.h"
 #include "schedule/testing/ensemble_fixture.h"
+#include "schedule/testing/waiting_claim.h"
 
 namespace nereid::schedule {
 namespace {
@@ -69,28 +69,15 @@ class OneInstance {
         request = std::move(waiting_.front());
         waiting_.pop_front();
       }
-      if (claim_ != nullptr) Take();
+      if (claim_ != nullptr) claim_->Take();
       Execute(std::move(request));
-      if (claim_ != nullptr) claim_->Give();
+      if (claim_ != nullptr) claim_->claim().Give();
     }
   }
-  std::unique_ptr<RateLimiter::Claim> MakeClaim() {
-    config::RateLimiter needs;
-    if (options_.needs_resource) needs.resources = {{.name = "R", .count = 1}};
-    auto claim = options_.limiter->Register({.needs = needs, .on_grant = [this] {
-                                               base::MutexLock lock(mutex_);
-                                               is_granted_ = true;
-                                               changed_.NotifyAll();
-                                             }});
-    NEREID_CHECK(claim.ok());
-    return std::move(claim).value();
-  }
-  void Take() {
-    while (!claim_->TryTake()) {
-      base::MutexLock lock(mutex_);
-      while (!is_granted_) changed_.Wait(mutex_);
-      is_granted_ = false;
-    }
+  std::unique_ptr<WaitingClaim> MakeClaim() {
+    std::vector<config::RateLimiter::Resource> needs;
+    if (options_.needs_resource) needs = {{.name = "R", .count = 1}};
+    return std::make_unique<WaitingClaim>(*options_.limiter, std::move(needs));
   }
   void Execute(core::RequestPtr request) {
     core::ResponseSink& sink = request->sink();
@@ -113,8 +100,7 @@ class OneInstance {
   base::CondVar changed_;
   std::deque<core::RequestPtr> waiting_ NEREID_GUARDED_BY(mutex_);
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
-  bool is_granted_ NEREID_GUARDED_BY(mutex_) = false;
-  const std::unique_ptr<RateLimiter::Claim> claim_;
+  const std::unique_ptr<WaitingClaim> claim_;
   base::Thread thread_;
 };
 

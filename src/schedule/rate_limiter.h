@@ -171,9 +171,8 @@ class RateLimiter {
   const Claim* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
   bool is_open_ NEREID_GUARDED_BY(mutex_) = false;  // nobody is held back
   uint64_t patience_ns_ NEREID_GUARDED_BY(mutex_) = 0;
-  // Of the timer:
-  uint64_t armed_at_ns_ NEREID_GUARDED_BY(mutex_) = 0;  // 0: not armed
-  uint64_t gives_seen_ NEREID_GUARDED_BY(mutex_) = 0;   // when it was armed
+  uint64_t armed_at_ns_ NEREID_GUARDED_BY(mutex_) = 0;  // when timer_ looks next; 0: it does not
+  uint64_t gives_seen_ NEREID_GUARDED_BY(mutex_) = 0;   // gives_ when timer_ was armed
   base::Timer timer_;
 };
 

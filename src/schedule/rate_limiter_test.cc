@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "base/check.h"
+#include "schedule/testing/waiting_claim.h"
 
 namespace nereid::schedule {
 namespace {
@@ -221,35 +221,6 @@ TEST_F(RateLimiterTest, AClaimThatGoesLetsTheNextOneIn) {
 
 // --- Patience ---
 
-// An instance that waits for its grant.
-class Waiting {
- public:
-  Waiting(RateLimiter& limiter, std::vector<config::RateLimiter::Resource> needs) {
-    auto claim = limiter.Register({.needs = {.resources = std::move(needs)}, .on_grant = [this] {
-                                     base::MutexLock lock(mutex_);
-                                     is_granted_ = true;
-                                     changed_.NotifyAll();
-                                   }});
-    NEREID_CHECK(claim.ok());
-    claim_ = std::move(claim).value();
-  }
-
-  RateLimiter::Claim& claim() { return *claim_; }
-  void Take() {
-    while (!claim_->TryTake()) {
-      base::MutexLock lock(mutex_);
-      while (!is_granted_) changed_.Wait(mutex_);
-      is_granted_ = false;
-    }
-  }
-
- private:
-  base::Mutex mutex_;
-  base::CondVar changed_;
-  bool is_granted_ NEREID_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<RateLimiter::Claim> claim_;
-};
-
 class RateLimiterPatience : public testing::Test {
  protected:
   base::Timers timers_;
@@ -258,14 +229,14 @@ class RateLimiterPatience : public testing::Test {
 };
 
 TEST_F(RateLimiterPatience, LetsAModelThatIsAskedPassTheOneThatWaitsForWhoAsks) {
-  Waiting asks(limiter_, {{"x", true, 2}});
-  Waiting first(limiter_, {{"x", true, 3}});
-  Waiting asked(limiter_, {{"x", true, 1}});
+  WaitingClaim asks(limiter_, {{"x", true, 2}});
+  WaitingClaim first(limiter_, {{"x", true, 3}});
+  WaitingClaim asked(limiter_, {{"x", true, 1}});
   asks.Take();
   EXPECT_FALSE(first.claim().TryTake());
   std::atomic<bool> is_over{false};
   std::thread busy([&] {
-    Waiting other(limiter_, {{"y", true, 1}});
+    WaitingClaim other(limiter_, {{"y", true, 1}});
     while (!is_over) {
       other.Take();
       other.claim().Give();
@@ -283,7 +254,7 @@ TEST_F(RateLimiterPatience, LetsAModelThatIsAskedPassTheOneThatWaitsForWhoAsks) 
 }
 
 TEST_F(RateLimiterPatience, EndsForExecutionsThatLastLonger) {
-  Waiting first(limiter_, {{"x", true, 4}});
+  WaitingClaim first(limiter_, {{"x", true, 4}});
   base::Mutex mutex;
   base::CondVar changed;
   bool is_over = false;
@@ -291,7 +262,7 @@ TEST_F(RateLimiterPatience, EndsForExecutionsThatLastLonger) {
   std::vector<std::thread> others;
   for (int i = 0; i < 4; ++i) {
     others.emplace_back([&] {
-      Waiting small(limiter_, {{"x", true, 1}});
+      WaitingClaim small(limiter_, {{"x", true, 1}});
       for (bool goes_on = true; goes_on;) {
         small.Take();
         {
@@ -324,7 +295,7 @@ TEST_F(RateLimiterPatience, EndsForExecutionsThatLastLonger) {
 // Models ask others, but never in a circle; further ones need what several of them hold.
 class RateLimiterStorm : public RateLimiterPatience, public testing::WithParamInterface<unsigned> {
  protected:
-  using Levels = std::array<std::unique_ptr<Waiting>, 3>;
+  using Levels = std::array<std::unique_ptr<WaitingClaim>, 3>;
 
   // Lets the others get in between.
   static void Execute() {
@@ -345,7 +316,7 @@ TEST_P(RateLimiterStorm, EverybodyHasItsTurn) {
       std::mt19937 random(GetParam() * 8 + i);
       const auto count = [&random] { return 1 + static_cast<uint32_t>(random() % 2); };
       if (i < 2) {
-        Waiting model(limiter_, {{"x", true, 2 + count()}, {"z", true, count()}});
+        WaitingClaim model(limiter_, {{"x", true, 2 + count()}, {"z", true, count()}});
         for (int turn = 0; turn < 10; ++turn) {
           model.Take();
           Execute();
@@ -356,7 +327,7 @@ TEST_P(RateLimiterStorm, EverybodyHasItsTurn) {
       Levels models;
       for (size_t level = 0; level < models.size(); ++level) {
         const std::string name(1, static_cast<char>('x' + level));
-        models[level] = std::make_unique<Waiting>(
+        models[level] = std::make_unique<WaitingClaim>(
             limiter_, std::vector<config::RateLimiter::Resource>{{name, true, count()}});
       }
       for (int turn = 0; turn < 40; ++turn) Run(models, 0, random);

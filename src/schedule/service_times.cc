@@ -55,21 +55,19 @@ PastExecution ServiceTimes::NoteEnded(size_t instance, uint64_t now_ns) {
   const TakenBatch& batch = instances_[instance].batch;
   executing_count_ -= batch.request_count;
   const uint64_t duration_ns = now_ns - taken_ns;
+  items_per_request_.Note(kHundred * batch.item_count / std::max<size_t>(batch.request_count, 1));
   if (batch.leaves_others) {
+    since_full_ = 0;
     // One that hung must not be taken for the rule because it is the first that left others
     // waiting.
     if (!full_ns_.is_known()) full_ns_ = any_ns_;
     full_ns_.Note(duration_ns);
-  }
-  any_ns_.Note(duration_ns);
-  items_per_request_.Note(kHundred * batch.item_count / std::max<size_t>(batch.request_count, 1));
-  if (batch.leaves_others) {
-    since_full_ = 0;
     full_requests_.Note(kHundred * batch.request_count);
   } else if (++since_full_ >= kOldAfter) {
     full_ns_.Forget();
     full_requests_.Forget();
   }
+  any_ns_.Note(duration_ns);
   return {.request_count = batch.request_count,
           .waited_ns = batch.waited_ns,
           .duration_ns = duration_ns};
