@@ -236,7 +236,7 @@ void MeasureEnsemble() {
                              .output_map = {{"OUTPUT0", names[i + 1]}}});
   }
   config->scheduling_choice = ensemble;
-  auto plan = schedule::EnsemblePlan::Compile(*config, {false, false, false});
+  auto plan = schedule::EnsemblePlan::Compile(*config, std::vector<schedule::StepModel>(3));
   NEREID_CHECK(plan.ok());
   StepModels models;
   base::Timers timers;
