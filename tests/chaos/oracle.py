@@ -114,6 +114,11 @@ class Oracle:
         with self._mutex:
             self.problems.append(f"{time.strftime('%H:%M:%S')} {text}")
 
+    def cause(self, text):
+        """A problem from which those follow that were noticed before it: it comes first."""
+        with self._mutex:
+            self.problems.insert(0, f"{time.strftime('%H:%M:%S')} {text}")
+
     def response(self, is_right, otherwise, began):
         """A response, to a request that began then (time.monotonic); `otherwise` says what is wrong with it."""
         if not is_right:

@@ -55,7 +55,7 @@ def _run(world, kind, seed, minutes, troubles, only, say):
                 took = world.end()
                 load.stop()
     else:
-        judge.problem(f"the server ended by itself with status {world.server.process.poll()}: {world.last_words()}")
+        judge.cause(f"the server ended by itself with status {world.server.process.poll()}: {world.last_words()}")
         with judge.explains(oracle.SERVER_ENDS):
             load.stop()
     trends = records.trends(recorder.samples)

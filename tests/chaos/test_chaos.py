@@ -30,6 +30,14 @@ def test_an_error_is_explained_by_its_trouble_only():
         "a client: something else", "a client: the model is gone"]
 
 
+def test_the_cause_of_other_problems_comes_first():
+    judge = oracle.Oracle()
+    judge.error("a client", "connection refused")
+    judge.cause("the server ended")
+    assert [problem.split(" ", 1)[1] for problem in judge.problems] == [
+        "the server ended", "a client: connection refused"]
+
+
 def test_a_trouble_explains_its_errors_while_another_of_its_kind_ends():
     judge = oracle.Oracle()
     with judge.explains(("is gone",), aftermath=0):
