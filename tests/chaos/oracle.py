@@ -110,14 +110,10 @@ class Oracle:
         with self._mutex:
             self.seen[what] += number
 
-    def problem(self, text):
+    def problem(self, text, is_cause=False):
+        """A cause comes first: the problems that were noticed before it follow from it."""
         with self._mutex:
-            self.problems.append(f"{time.strftime('%H:%M:%S')} {text}")
-
-    def cause(self, text):
-        """A problem from which those follow that were noticed before it: it comes first."""
-        with self._mutex:
-            self.problems.insert(0, f"{time.strftime('%H:%M:%S')} {text}")
+            self.problems.insert(0 if is_cause else len(self.problems), f"{time.strftime('%H:%M:%S')} {text}")
 
     def response(self, is_right, otherwise, began):
         """A response, to a request that began then (time.monotonic); `otherwise` says what is wrong with it."""

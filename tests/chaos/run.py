@@ -55,7 +55,8 @@ def _run(world, kind, seed, minutes, troubles, only, say):
                 took = world.end()
                 load.stop()
     else:
-        judge.cause(f"the server ended by itself with status {world.server.process.poll()}: {world.last_words()}")
+        judge.problem(f"the server ended by itself with status {world.server.process.poll()}: {world.last_words()}",
+                      is_cause=True)
         with judge.explains(oracle.SERVER_ENDS):
             load.stop()
     trends = records.trends(recorder.samples)

@@ -33,7 +33,7 @@ def test_an_error_is_explained_by_its_trouble_only():
 def test_the_cause_of_other_problems_comes_first():
     judge = oracle.Oracle()
     judge.error("a client", "connection refused")
-    judge.cause("the server ended")
+    judge.problem("the server ended", is_cause=True)
     assert [problem.split(" ", 1)[1] for problem in judge.problems] == [
         "the server ended", "a client: connection refused"]
 

@@ -301,10 +301,10 @@ class World:
             # Twice the time limit tells an end that is bounded from one that is not, on a busy machine, too.
             status = self.server.wait(2 * EXIT_TIMEOUT_SECONDS)
             if status != 0:
-                self.oracle.problem(f"the server ended with status {status}: {self.last_words()}")
+                self.oracle.problem(f"the server ended with status {status}: {self.last_words()}", is_cause=True)
         except subprocess.TimeoutExpired:
             self.server.process.kill()
-            self.oracle.problem(f"the server did not end after SIGTERM: {self.last_words()}")
+            self.oracle.problem(f"the server did not end after SIGTERM: {self.last_words()}", is_cause=True)
         took = time.monotonic() - started
         _, alive = psutil.wait_procs(children, 5)
         if alive:
