@@ -4,7 +4,8 @@
 
 Each target (x_fuzz.cc beside x.cc) starts from its seeds, from the inputs that are kept in tests/fuzz/corpus, and from
 what earlier runs found in build/fuzz/corpus. An input that breaks it is kept in build/fuzz/findings/TARGET; run
-build/fuzz/fuzzers/TARGET_fuzz FILE to see it again.
+build/fuzz/fuzzers/TARGET_fuzz FILE to see it again. Each target's row is printed when its time is over, and put into
+build/fuzz/report.json, so that a run of hours that is interrupted has not been in vain.
 
 usage: ./x fuzz [--minutes 30] [--jobs 2] [--keep] [--list] [TARGET...]
 """
@@ -159,12 +160,22 @@ def last_number(pattern, text):
     return int(found[-1]) if found else 0
 
 
-def print_report(rows):
-    print(f"{'target':<18}{'executions':>12}{'seconds':>9}{'edges':>8}{'of all':>8}{'corpus':>8}{'KB':>8}  findings")
-    for row in rows:
-        share = 100 * row["edges"] / row["of_edges"] if row["of_edges"] else 0
-        print(f"{row['target']:<18}{row['executions']:>12,}{row['seconds']:>9}{row['edges']:>8}{share:>7.1f}%"
-              f"{row['corpus']:>8}{row['corpus_bytes'] / 1000:>8.1f}  {', '.join(row['findings']) or 'none'}")
+def print_header():
+    print(f"{'target':<18}{'executions':>12}{'seconds':>9}{'edges':>8}{'of all':>8}{'corpus':>8}{'KB':>8}  findings",
+          flush=True)
+
+
+def print_row(row):
+    share = 100 * row["edges"] / row["of_edges"] if row["of_edges"] else 0
+    print(f"{row['target']:<18}{row['executions']:>12,}{row['seconds']:>9}{row['edges']:>8}{share:>7.1f}%"
+          f"{row['corpus']:>8}{row['corpus_bytes'] / 1000:>8.1f}  {', '.join(row['findings']) or 'none'}", flush=True)
+
+
+def add_to_report(path, row):
+    """Puts the row into the JSON file, in the place of what an earlier run said of that target."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    rows = [other for other in rows if other["target"] != row["target"]] + [row]
+    path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def main():
@@ -189,16 +200,18 @@ def main():
     for target in chosen:
         target.prepare()
     seconds = max(1, int(arguments.minutes * 60))
+    report, has_findings = BUILD / "report.json", False
+    print_header()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(lambda target: target.run(seconds), chosen))
+        for run in concurrent.futures.as_completed([pool.submit(target.run, seconds) for target in chosen]):
+            print_row(run.result())
+            add_to_report(report, run.result())
+            has_findings = has_findings or bool(run.result()["findings"])
     if arguments.keep:
         for target in chosen:
             target.keep()
-    print_report(rows)
-    report = BUILD / "report.json"
-    report.write_text(json.dumps(rows, indent=1) + "\n")
     print(f"{report.relative_to(ROOT)}; logs are in {BUILD.relative_to(ROOT) / 'logs'}")
-    return 1 if any(row["findings"] for row in rows) else 0
+    return 1 if has_findings else 0
 
 
 if __name__ == "__main__":

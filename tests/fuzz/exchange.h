@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -25,10 +27,25 @@ inline std::string SocketPath() {
   return (std::filesystem::temp_directory_path() / name).string();
 }
 
+// Waits until there is something to receive, and returns whether it came in time. libFuzzer
+// interrupts it: it looks at its clock in a signal handler, every few seconds.
+inline bool WaitForReply(int socket) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + std::chrono::seconds(20);
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd wait{socket, POLLIN, 0};
+    const int count = ::poll(&wait, 1, static_cast<int>(left.count()));
+    if (count > 0) return true;
+    if (count < 0) NEREID_CHECK(errno == EINTR);
+  }
+}
+
 // Sends the bytes to the server on SocketPath, says that nothing more will come, and returns what
 // the server sent until it closed the connection. The process ends if it does not do so in time.
 inline std::string Exchange(std::string_view bytes) {
-  constexpr int kPatienceMs = 20'000;
   const base::UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -45,8 +62,7 @@ inline std::string Exchange(std::string_view bytes) {
   std::string all;
   char reply[16384];
   for (;;) {
-    pollfd wait{client.get(), POLLIN, 0};
-    NEREID_CHECK(::poll(&wait, 1, kPatienceMs) == 1);
+    NEREID_CHECK(WaitForReply(client.get()));
     const ssize_t got = ::recv(client.get(), reply, sizeof reply, 0);
     if (got <= 0) return all;
     all.append(reply, static_cast<size_t>(got));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/run_fuzzers.py, as far as it needs no clang: which targets there are, and the files of the corpora."""
 
+import json
 import re
 import sys
 
@@ -28,3 +29,10 @@ def test_every_corpus_belongs_to_a_fuzzer_and_is_small():
 def test_a_corpus_is_read_as_it_was_written(tmp_path, inputs):
     fuzz.write_corpus(tmp_path / "corpus", inputs)
     assert fuzz.read_corpus(tmp_path / "corpus") == inputs
+
+
+def test_a_report_has_the_last_row_of_each_target(tmp_path):
+    report = tmp_path / "report.json"
+    for row in ({"target": "value", "edges": 1}, {"target": "bytes", "edges": 2}, {"target": "value", "edges": 3}):
+        fuzz.add_to_report(report, row)
+    assert json.loads(report.read_text()) == [{"target": "bytes", "edges": 2}, {"target": "value", "edges": 3}]

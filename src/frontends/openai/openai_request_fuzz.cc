@@ -47,7 +47,9 @@ std::unique_ptr<core::Model> MakeModel() {
 
 void Read(const openai::JsonValue& body, Task task, core::Model& model) {
   if (!openai::CheckFields(body, task).ok()) return;
-  NEREID_CHECK(!openai::ModelName(body).data() || openai::StopSequences(body).size() <= 4);
+  NEREID_CHECK(openai::ModelName(body).data() != nullptr);
+  // A request for embeddings may have any field of this name: it stops nothing.
+  if (task != Task::kEmbeddings) NEREID_CHECK(openai::StopSequences(body).size() <= 4);
   std::string prompt;
   if (task == Task::kChat) {
     if (!openai::AppendPrompt(body, prompt).ok()) return;
