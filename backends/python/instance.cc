@@ -122,6 +122,7 @@ Error Instance::Complete(Execution& execution, Result<WorkResult> result) {
         Error::Internal(std::string(payload.data(), std::min<size_t>(payload.size(), kMaxMessage)));
   }
   if (error.ok()) {
+    execution.service->NoteServed();
     BatchLender lender(worker, execution.batch, result.value());
     Finish({}, &lender);
   }

@@ -41,7 +41,7 @@ struct KeeperOptions {
 //                                           fails all requests and calls that it still has
 //   bool is_alive() const;
 //   std::string DeathMessage() const;       REQUIRES: !is_alive()
-//   bool has_served() const;                optional: it did some work, so its start was no failure
+//   bool has_served() const;                it did some work, so its start was no failure
 // Thread-safe, except that Start must be called first.
 template <typename Body>
 class Keeper {
@@ -193,7 +193,7 @@ class Keeper {
       backend::LogWarning(backend::StrCat(dead->DeathMessage(), "; starting another"));
       if (options_.on_death) options_.on_death();
       dead->Bury();
-      if (Clock::now() - started > options_.long_life || HasServed(*dead)) {
+      if (Clock::now() - started > options_.long_life || dead->has_served()) {
         pause = std::chrono::milliseconds(0);
       }
       for (bool is_there = false; !is_there;) {
@@ -204,14 +204,6 @@ class Keeper {
         is_there = error.ok();
         if (!is_there) LogFailure(error);
       }
-    }
-  }
-
-  static bool HasServed(const Body& body) {
-    if constexpr (requires { body.has_served(); }) {
-      return body.has_served();
-    } else {
-      return false;
     }
   }
 

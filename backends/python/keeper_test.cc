@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <future>
@@ -33,12 +34,15 @@ class FakeBody {
   void Bury();
   bool is_alive() const;
   std::string DeathMessage() const;
+  bool has_served() const { return has_served_.load(); }
+  void NoteServed() { has_served_.store(true); }
 
  private:
   friend class World;
   World& world_;
   std::optional<std::string> death_;
   bool is_buried_ = false;
+  std::atomic<bool> has_served_{false};
 };
 
 // The state that the bodies and the test share, under one lock.
@@ -294,6 +298,17 @@ TEST(Keeper, KillsABodyThatStartsWhenItIsStopped) {
   EXPECT_TRUE(act.End()) << "it waits for a start that hangs";
 }
 
+// The keeper notices the end of a start a moment after the body.
+Result<std::shared_ptr<FakeBody>> AcquireSoon(Keeper<FakeBody>& keeper) {
+  const auto deadline = std::chrono::steady_clock::now() + kForever;
+  auto body = keeper.Acquire();
+  while (!body.ok() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+    body = keeper.Acquire();
+  }
+  return body;
+}
+
 TEST(Keeper, ReplacesABodyThatDies) {
   World world(milliseconds(1));
   world.Decide(true);
@@ -310,16 +325,24 @@ TEST(Keeper, ReplacesABodyThatDies) {
   EXPECT_STREQ(world.keeper().Acquire().TakeError().message(), "RuntimeError: cannot start");
   world.Decide(true);
   ASSERT_TRUE(world.Await([&] { return world.starting() == 0; }));
-  auto second = world.keeper().Acquire();
-  // The keeper notices the end of the start a moment after the body has told the test.
-  const auto deadline = std::chrono::steady_clock::now() + kForever;
-  while (!second.ok() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::yield();
-    second = world.keeper().Acquire();
-  }
+  auto second = AcquireSoon(world.keeper());
   ASSERT_TRUE(second.ok());
   EXPECT_NE(second.value(), first);
   EXPECT_EQ(world.keeper().Stop(), second.value());
+}
+
+TEST(Keeper, DoesNotRestBeforeItReplacesABodyThatHasServed) {
+  World world(std::chrono::hours(1));
+  world.Decide(true);
+  ASSERT_TRUE(world.keeper().Start().ok());
+  for (size_t death = 1; death <= 3; ++death) {
+    auto body = AcquireSoon(world.keeper());
+    ASSERT_TRUE(body.ok());
+    body.value()->NoteServed();
+    world.KillNewest();
+    ASSERT_TRUE(world.Await([&] { return world.made() == death + 1; })) << "it rests for an hour";
+    world.Decide(true);
+  }
 }
 
 TEST(Keeper, AFirstStartThatFailsSaysWhy) {

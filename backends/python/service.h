@@ -46,6 +46,9 @@ class Service final : public Watched {
   void Bury();
   bool is_alive() const { return worker_->is_alive(); }
   std::string DeathMessage() const { return worker_->DeathMessage(); }
+  // Whether it has executed anything; NoteServed says so.
+  bool has_served() const { return has_served_.load(); }
+  void NoteServed() { has_served_.store(true); }
   // Lets the model finalize until `deadline`. Not concurrent with any other call.
   void Finalize(std::chrono::steady_clock::time_point deadline);
   // Ends the worker if it takes too long for a request.
@@ -60,6 +63,7 @@ class Service final : public Watched {
   const std::shared_ptr<Worker> worker_;
   const std::shared_ptr<PendingTable> pending_;
   std::atomic<bool> asks_ready_{false};  // whether the model has is_ready
+  std::atomic<bool> has_served_{false};
 };
 
 }  // namespace nereid::python
