@@ -37,17 +37,16 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
                        const InferRecord& record, Reader& reader, Pending* parent) {
   const std::optional<Wanted> wanted = Wanted::Read(record, reader, worker->region());
   if (!wanted) return worker->Condemn("it made a request that cannot be read");
-  if (*open_ >= kMaxOpen) {
-    return Reply(worker->blocks(), block.header, Outcome::kError,
-                 "too many requests are on their way");
-  }
-  const auto call =
-      std::make_shared<InferCall>(open_, worker, wanted->is_stream() ? nullptr : block.header);
+  const auto refuse = [&](const std::string& text) {
+    block.header->is_released.store(1);
+    Reply(worker->blocks(), block.header, Outcome::kError, text);
+  };
+  if (*open_ >= kMaxOpen) return refuse("too many requests are on their way");
+  const auto call = std::make_shared<InferCall>(open_, worker, block.header, wanted->is_stream());
   const Error error = Start(server_, *wanted, call, parent);
   if (!error.ok()) {
-    const std::string text =
-        StrCat("Model ", wanted->model, " - Error when running inference: ", error.message());
-    return Reply(worker->blocks(), block.header, Outcome::kError, text);
+    return refuse(
+        StrCat("Model ", wanted->model, " - Error when running inference: ", error.message()));
   }
   if (!wanted->is_stream()) return;
   streams_.emplace(++last_, call);
@@ -69,9 +68,8 @@ void Inferences::Next(const std::shared_ptr<Worker>& worker, const CallBlock& bl
     call.waiting = block.header;
     return;
   }
-  const Encoded encoded = std::move(call.responses.front());
+  call.responses.front().PassTo(block.header);
   call.responses.pop_front();
-  Reply(block.header, Outcome::kOk, encoded.block, encoded.size);
 }
 
 void Inferences::Cancel(uint64_t stream) {

@@ -60,16 +60,27 @@ Result<TRITONSERVER_ResponseAllocator*> Allocator() {
   return allocator;
 }
 
-void Deliver(InferCall& call, const std::string& text) {
+// `data` are the blocks to which the text refers.
+void Deliver(InferCall& call, const std::string& text,
+             const std::vector<BlockPool::Block*>& data = {}) {
   auto block = call.worker->blocks().Allocate(text.size());
-  if (!block.ok()) return LogIfError(block.TakeError(), "failed to pass on a response");
+  if (!block.ok()) {
+    LogIfError(block.TakeError(), "failed to pass on a response");
+    return call.Deliver({});
+  }
   std::memcpy(block.value().payload(), text.data(), text.size());
-  call.Deliver({std::move(block).value(), text.size()});
+  std::vector<BlockHeader*> shared;
+  for (const BlockPool::Block* const of : data) {
+    of->Share();
+    shared.push_back(&of->header());
+  }
+  call.Deliver({std::move(block).value(), text.size(), std::move(shared)});
 }
 
 void OnReleased(TRITONSERVER_InferenceRequest*, const uint32_t flags, void* user) {
   if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0) return;
   auto* const call = static_cast<InferCall*>(user);
+  call->NoteReleased();
   std::shared_ptr<InferCall> held;
   const backend::MutexLock lock(call->mutex);
   held.swap(call->while_held);
@@ -83,8 +94,7 @@ void OnResponse(TRITONSERVER_InferenceResponse* response, const uint32_t flags, 
     std::vector<BlockPool::Block*> blocks;
     auto text = EncodeTensors(call->worker->region(), response, is_last, blocks);
     if (text.ok()) {
-      for (const BlockPool::Block* block : blocks) block->Share();
-      Deliver(*call, text.value());
+      Deliver(*call, text.value(), blocks);
     } else {
       Deliver(*call, EncodeError(text.TakeError(), is_last));
     }
@@ -110,11 +120,17 @@ InferCall::~InferCall() {
   --*open;
 }
 
+void Encoded::PassTo(BlockHeader* call) {
+  if (!block_.exists()) return Reply(call, Outcome::kError);
+  data_.clear();
+  Reply(call, Outcome::kOk, block_, size_);
+}
+
 void InferCall::Deliver(Encoded encoded) {
   const backend::MutexLock lock(mutex);
   if (is_abandoned) return;
   if (waiting != nullptr) {
-    Reply(std::exchange(waiting, nullptr), Outcome::kOk, encoded.block, encoded.size);
+    encoded.PassTo(std::exchange(waiting, nullptr));
   } else {
     responses.push_back(std::move(encoded));
   }

@@ -236,6 +236,39 @@ TEST_F(InferTest, AStreamThatIsClosedDropsWhatStillComes) {
   EXPECT_EQ(AwaitReply(Next(stream)), "error: the responses are gone");
 }
 
+TEST_F(InferTest, ResponsesThatNobodyReadsLeaveNoMemoryBehind) {
+  constexpr size_t kSize = 1 << 20;
+  const uint64_t stream = StartStream();
+  TRITONSERVER_InferenceRequest* const request = Sent();
+  const auto respond = [&](bool is_final) {
+    Respond(request, {{"OUT", TRITONSERVER_TYPE_INT8, {kSize}, std::string(kSize, 'a')}}, is_final);
+  };
+  for (int i = 0; i < 8; ++i) respond(false);
+  inferences_.Close(stream);
+  for (int i = 0; i < 8; ++i) respond(i == 7);
+  HandBack(request);
+  EXPECT_LT(worker_->blocks().busy_bytes(), 4 * kSize);
+}
+
+TEST_F(InferTest, ARequestIsReleasedWhenTheServerReadsItNoMore) {
+  const CallBlock call = Infer(Request("other"));
+  Respond(Sent(), {}, true);
+  EXPECT_TRUE(IsReplied(call));
+  EXPECT_EQ(call.header->is_released, 0u);
+  HandBack(Sent());
+  EXPECT_EQ(call.header->is_released, 1u);
+
+  const CallBlock stream = Infer(Request("stream", true));
+  inferences_.Close(1);
+  EXPECT_EQ(stream.header->is_released, 0u);
+  End(Sent());
+  HandBack(Sent());
+  EXPECT_EQ(stream.header->is_released, 1u);
+
+  const CallBlock refused = Infer(Request("none"));
+  EXPECT_EQ(refused.header->is_released, 1u);
+}
+
 TEST_F(InferTest, AStreamIsAskedOnceAtATime) {
   const uint64_t stream = StartStream();
   const CallBlock first = Next(stream);

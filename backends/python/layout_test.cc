@@ -137,6 +137,7 @@ TEST_F(Layout, HasItsPlacesWherePythonLooksForThem) {
       {"BLOCK_SLEEPING_AT", offsetof(BlockHeader, sleeping)},
       {"OUTCOME_AT", offsetof(BlockHeader, outcome)},
       {"REPLY_AT", offsetof(BlockHeader, reply_offset)},
+      {"IS_RELEASED_AT", offsetof(BlockHeader, is_released)},
   };
   for (const auto& [name, offset] : places) {
     EXPECT_EQ(Get("Python " + name), std::to_string(offset)) << name;
@@ -153,8 +154,10 @@ TEST_F(Layout, IsWhatPythonPacks) {
                           .outcome = 4,
                           .size = 5,
                           .reply_offset = 6,
-                          .reply_size = 7};
-  EXPECT_EQ(Get("Python packs HEADER"), Hex(block, 0, 40));
+                          .reply_size = 7,
+                          .is_released = 8,
+                          .reserved = 9};
+  EXPECT_EQ(Get("Python packs HEADER"), Hex(block, 0, 48));
   const BlockHeader reply{.reply_offset = 1, .reply_size = 2};
   EXPECT_EQ(Get("Python packs REPLY_PART"), Hex(reply, offsetof(BlockHeader, reply_offset), 16));
   EXPECT_EQ(Get("Python packs FORM"), Hex(FormHeader{.inputs = 1, .outputs = 2}));

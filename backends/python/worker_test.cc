@@ -23,7 +23,7 @@ file = array.array('i', ancillary[0][2])[0]
 memory = mmap.mmap(file, os.fstat(file).st_size)
 native.open(ctypes.addressof(ctypes.c_char.from_buffer(memory)), len(memory), 0)
 def put(block, kind, text):
-    p.HEADER.pack_into(memory, block, p.BLOCK_IN_USE, 0, kind, 0, len(text), 0, 0)
+    p.HEADER.pack_into(memory, block, p.BLOCK_IN_USE, 0, kind, 0, len(text), 0, 0, 0, 0)
     memory[block + p.HEADER_SIZE : block + p.HEADER_SIZE + len(text)] = text
 def hang():
     channel.recv(1)

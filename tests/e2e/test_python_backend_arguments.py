@@ -94,7 +94,7 @@ return say(repr((request.model_name(), request.model_version(), request.preferre
     "return NEW(pb_utils.InferenceResponse)",
     "return NEW(pb_utils.InferenceRequest)",
     "return pb_utils.InferenceResponse(error=NEW(pb_utils.TritonError))",
-    "request.inputs().insert(0, NEW(pb_utils.Tensor))\nreturn pb_utils.get_input_tensor_by_name(request, 'INPUT0')",
+    "request._inputs.insert(0, NEW(pb_utils.Tensor))\nreturn pb_utils.get_input_tensor_by_name(request, 'INPUT0')",
     "return pb_utils.get_input_tensor_by_name(NEW(pb_utils.InferenceRequest), 'INPUT0')",
     "return pb_utils.get_output_tensor_by_name(NEW(pb_utils.InferenceResponse), 'OUTPUT0')",
     "return pb_utils.InferenceResponse([NEW(Derived)])",

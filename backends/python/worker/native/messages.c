@@ -15,6 +15,10 @@ static PyObject* check_response;  // (tensors, error, parameters) -> the same, o
 static PyObject* no_parameters;
 static PyObject* release_all;  // the flags of a request that is not rescheduled
 
+// Arrays in memory of other models' responses, or of earlier batches, that the last result refers
+// to: a list, or NULL. They stay until the next batch, because then the server has read the result.
+static PyObject* lent;
+
 // --- Requests ---
 
 typedef struct {
@@ -96,11 +100,20 @@ static PyObject* InputsOf(Request* request) {
   return request->inputs;
 }
 
+// A list of the caller's own: what the model does with it changes no request.
 static PyObject* Inputs(PyObject* self, PyObject* unused) {
   (void)unused;
   PyObject* const inputs = InputsOf((Request*)self);
-  Py_XINCREF(inputs);
-  return inputs;
+  return inputs == NULL ? NULL : PySequence_List(inputs);
+}
+
+// _keep_sender(sender): the request's sender, which is this one if there was none. One step,
+// because a thread of the model's may ask for the sender at the same time.
+static PyObject* KeepSender(PyObject* self, PyObject* sender) {
+  Request* const request = (Request*)self;
+  if (request->sender == NULL || request->sender == Py_None) Keep(&request->sender, sender);
+  Py_INCREF(request->sender);
+  return request->sender;
 }
 
 // The handle of a request that the server sent; None for one that the model made.
@@ -129,6 +142,7 @@ static PyObject* Details(PyObject* self, PyObject* unused) {
 static PyMethodDef kRequestMethods[] = {
     {"inputs", Inputs, METH_NOARGS, NULL},
     {"_details", Details, METH_NOARGS, NULL},
+    {"_keep_sender", KeepSender, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef kRequestProperties[] = {
@@ -208,6 +222,8 @@ static PyObject* ReadBatch(PyObject* self, PyObject* args) {
   unsigned long long payload = 0;
   PyObject* block = NULL;
   if (!PyArg_ParseTuple(args, "KO", &payload, &block)) return NULL;
+  BeginBatch(block);
+  Py_CLEAR(lent);
   const char* at = region.base + payload;
   BatchHeader header;
   memcpy(&header, at, sizeof(header));
@@ -238,7 +254,8 @@ static PyObject* GetInput(PyObject* self, PyObject* args, PyObject* keywords) {
   }
   PyObject* inputs = NULL;
   if (PyObject_TypeCheck(request, request_base)) {
-    inputs = Inputs(request, NULL);
+    inputs = InputsOf((Request*)request);
+    Py_XINCREF(inputs);
   } else {
     inputs = PyObject_CallMethod(request, "inputs", NULL);
   }
@@ -419,6 +436,10 @@ static int AddTensor(Tensor* tensor) {
   const uint64_t size = ByteSizeOf(array, tensor->type);
   const uint64_t offset = (uint64_t)(array->data - region.base);
   const int is_shared = size > kSmall && offset < region.size && size <= region.size - offset;
+  if (is_shared && !IsOfBatch(array)) {
+    if (lent == NULL) lent = PyList_New(0);
+    if (lent == NULL || PyList_Append(lent, values) != 0) return -1;
+  }
   const uint32_t name_size = (uint32_t)PyBytes_Size(name);
   piece->name = name;
   Py_INCREF(values);

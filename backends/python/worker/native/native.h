@@ -84,8 +84,9 @@ uint64_t TakeBlockForServer(uint64_t size);
 typedef struct {
   PyObject ob_base;
   PyObject* name;
-  PyObject* shape;  // NULL if there is an array
+  PyObject* shape;  // NULL if there is an array, unless it has texts
   PyObject* array;  // NULL until first used, if there is a place
+  PyObject* texts;  // the elements of an array of texts, encoded when the tensor was made; or NULL
   PyObject* block;  // NULL or None if nothing is held
   uint64_t at;      // offset of the bytes in the region
   uint64_t byte_size;
@@ -96,9 +97,14 @@ extern PyTypeObject* tensor_base;
 // Makes a pb_utils.Tensor of what the server describes. NULL with an exception set.
 PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
                     uint64_t byte_size);
+// Begins a batch: this block is of it, and so are those that NewBlock makes until the next one.
+void BeginBatch(PyObject* block);
 // Makes an object that holds the block of the server whose payload is at `at`; NULL with an
 // exception set.
 PyObject* NewBlock(uint64_t at);
+// Returns whether the array is a view of a block of the batch, which the server holds until it has
+// read the result.
+int IsOfBatch(const Array* array);
 // Returns its name, borrowed; NULL with an exception set if __init__ was not called.
 PyObject* NameOf(const Tensor* tensor);
 // Returns the array with the tensor's values, borrowed; NULL with an exception set.

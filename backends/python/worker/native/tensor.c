@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of the server that are held, and the tensors in them. Rare cases are left to Python.
+#include <string.h>
+
 #include "native.h"
 
 PyTypeObject* tensor_base;
@@ -8,8 +10,9 @@ PyTypeObject* tensor_base;
 static void** numpy;              // its table of functions
 static PyObject* dtypes[kTypes];  // by the numbers of data types; NULL for none
 static PyObject* tensor_class;    // pb_utils.Tensor
-static PyObject* convert;         // (name, array) -> (type, array), or an exception
+static PyObject* convert;         // (name, array) -> (name, type, array), or an exception
 static PyObject* read_texts;      // (bytes, shape) -> array
+static PyObject* write_texts;     // (array) -> bytes, or an exception
 
 static const uint8_t kElementSizes[kTypes] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 0, 2, 0};
 
@@ -35,10 +38,12 @@ uint64_t ByteSizeOf(const Array* array, int type) {
 
 typedef struct {
   PyObject ob_base;
-  uint64_t at;  // offset of the payload
+  uint64_t at;     // offset of the payload
+  uint64_t batch;  // the number of the batch that it is of; 0 for a response of another model
   uint32_t generation;
 } Block;
 static PyTypeObject* block_type;
+static uint64_t last_batch;
 
 static int BlockInit(PyObject* self, PyObject* args, PyObject* keywords) {
   (void)keywords;
@@ -53,8 +58,21 @@ PyObject* NewBlock(uint64_t at) {
   Block* const block = (Block*)((allocfunc)PyType_GetSlot(block_type, Py_tp_alloc))(block_type, 0);
   if (block == NULL) return NULL;
   block->at = at;
+  block->batch = last_batch;
   block->generation = generation;
   return (PyObject*)block;
+}
+
+void BeginBatch(PyObject* block) {
+  ++last_batch;
+  if (PyObject_TypeCheck(block, block_type)) ((Block*)block)->batch = last_batch;
+}
+
+int IsOfBatch(const Array* array) {
+  PyObject* base = array->base;
+  while (base != NULL && IsArray(base)) base = ((Array*)base)->base;
+  return base != NULL && PyObject_TypeCheck(base, block_type) &&
+         ((Block*)base)->batch == last_batch;
 }
 
 static void BlockFree(PyObject* self) {
@@ -90,6 +108,7 @@ static int TensorClear(PyObject* self) {
   Py_CLEAR(tensor->name);
   Py_CLEAR(tensor->shape);
   Py_CLEAR(tensor->array);
+  Py_CLEAR(tensor->texts);
   Py_CLEAR(tensor->block);
   return 0;
 }
@@ -108,30 +127,107 @@ static int TypeOf(PyObject* array) {
   return 0;
 }
 
+// Returns the data type of the array if name and array can be used as they are, otherwise 0.
+static int UsualType(PyObject* name, PyObject* array) {
+  if (!PyUnicode_CheckExact(name) || PyUnicode_GetLength(name) == 0 || !IsArray(array)) return 0;
+  return (((Array*)array)->flags & kArrayContiguous) != 0 ? TypeOf(array) : 0;
+}
+
+static PyObject* ShapeOf(const Array* array) {
+  PyObject* const shape = PyTuple_New(array->nd);
+  for (int i = 0; shape != NULL && i < array->nd; ++i) {
+    PyObject* const size = PyLong_FromLongLong(array->dimensions[i]);
+    if (size == NULL || PyTuple_SetItem(shape, i, size) != 0) {
+      Py_DECREF(shape);
+      return NULL;
+    }
+  }
+  return shape;
+}
+
+// Returns the text of an element of an array as bytes, a new reference. NULL, perhaps without an
+// exception, if it is something else.
+static PyObject* Encoded(PyObject* element) {
+  if (element == NULL) return NULL;  // None in an array that nothing was written into
+  if (PyUnicode_CheckExact(element)) return PyUnicode_AsUTF8String(element);
+  if (!PyBytes_CheckExact(element)) return NULL;
+  Py_INCREF(element);
+  return element;
+}
+
+// Encodes the elements of a contiguous array of objects, each after its length. NULL, perhaps
+// without an exception, unless all of them are texts.
+static PyObject* JoinTexts(const Array* array) {
+  Py_ssize_t count = 1, size = 0;
+  for (int i = 0; i < array->nd; ++i) count *= array->dimensions[i];
+  PyObject* const parts = PyTuple_New(count);
+  if (parts == NULL) return NULL;
+  int are_texts = 1;
+  for (Py_ssize_t i = 0; are_texts && i < count; ++i) {
+    PyObject* element = NULL;
+    memcpy(&element, array->data + (size_t)i * sizeof(element), sizeof(element));
+    PyObject* const text = Encoded(element);
+    const Py_ssize_t length = text == NULL ? -1 : PyBytes_Size(text);
+    are_texts = length >= 0 && length <= UINT32_MAX;
+    if (text != NULL) PyTuple_SetItem(parts, i, text);
+    size += (Py_ssize_t)sizeof(uint32_t) + length;
+  }
+  PyObject* const texts = are_texts ? PyBytes_FromStringAndSize(NULL, size) : NULL;
+  char* to = texts == NULL ? NULL : PyBytes_AsString(texts);
+  for (Py_ssize_t i = 0; to != NULL && i < count; ++i) {
+    PyObject* const text = PyTuple_GetItem(parts, i);
+    const uint32_t length = (uint32_t)PyBytes_Size(text);
+    memcpy(to, &length, sizeof(length));
+    memcpy(to + sizeof(length), PyBytes_AsString(text), length);
+    to += sizeof(length) + length;
+  }
+  Py_DECREF(parts);
+  return texts;
+}
+
+static PyObject* WriteTexts(PyObject* array) {
+  PyObject* const texts =
+      HasType((Array*)array, kTypeBytes) ? JoinTexts((const Array*)array) : NULL;
+  if (texts != NULL || PyErr_Occurred()) return texts;
+  return PyObject_CallFunctionObjArgs(write_texts, array, NULL);
+}
+
+// Makes the tensor one of this array. The texts in it are encoded now, because a model may use the
+// array for its next tensor before this one is sent. -1 with an exception set.
+static int InitFrom(Tensor* tensor, PyObject* name, int type, PyObject* array) {
+  PyObject *shape = NULL, *texts = NULL;
+  if (type == kTypeBytes) {
+    shape = ShapeOf((const Array*)array);
+    if (shape != NULL) texts = WriteTexts(array);
+    if (texts == NULL) {
+      Py_XDECREF(shape);
+      return -1;
+    }
+  }
+  Keep(&tensor->name, name);
+  Keep(&tensor->shape, shape);
+  Keep(&tensor->array, array);
+  Keep(&tensor->texts, texts);
+  Keep(&tensor->block, NULL);
+  tensor->type = type;
+  Py_XDECREF(shape);
+  Py_XDECREF(texts);
+  return 0;
+}
+
 static int TensorInit(PyObject* self, PyObject* args, PyObject* keywords) {
   static char* names[] = {"name", "numpy_array", NULL};
   PyObject* name = NULL;
   PyObject* array = NULL;
   if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO:Tensor", names, &name, &array)) return -1;
-  Tensor* const tensor = (Tensor*)self;
-  int type = 0;
-  if (PyUnicode_Check(name) && PyUnicode_GetLength(name) > 0 && IsArray(array))
-    type = TypeOf(array);
-  if (type != 0) {
-    Keep(&tensor->array, array);
-  } else {
-    PyObject* const converted = PyObject_CallFunctionObjArgs(convert, name, array, NULL);
-    if (converted == NULL) return -1;
-    const int is_read = PyArg_ParseTuple(converted, "iO", &type, &array);
-    if (is_read) Keep(&tensor->array, array);
-    Py_DECREF(converted);
-    if (!is_read) return -1;
-  }
-  Keep(&tensor->name, name);
-  Keep(&tensor->shape, NULL);
-  Keep(&tensor->block, NULL);
-  tensor->type = type;
-  return 0;
+  int type = UsualType(name, array);
+  if (type != 0) return InitFrom((Tensor*)self, name, type, array);
+  PyObject* const converted = PyObject_CallFunctionObjArgs(convert, name, array, NULL);
+  if (converted == NULL) return -1;
+  const int is_read = PyArg_ParseTuple(converted, "OiO", &name, &type, &array);
+  const int result = is_read ? InitFrom((Tensor*)self, name, type, array) : -1;
+  Py_DECREF(converted);
+  return result;
 }
 
 static Tensor* Allocate(PyObject* type) {
@@ -277,6 +373,8 @@ static PyMethodDef kTensorMethods[] = {
 static PyMemberDef kTensorMembers[] = {
     {"_name", T_OBJECT_EX, offsetof(Tensor, name), READONLY, NULL},
     {"_type", T_INT, offsetof(Tensor, type), READONLY, NULL},
+    {"_shape", T_OBJECT, offsetof(Tensor, shape), READONLY, NULL},
+    {"_texts", T_OBJECT, offsetof(Tensor, texts), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -290,11 +388,13 @@ static PyType_Spec kTensorSpec = {"nereid_python.native.Tensor", sizeof(Tensor),
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                   kTensorSlots};
 
-// setup_tensors(table, {type: dtype}, class, convert, read_texts)
+// setup_tensors(table, {type: dtype}, class, convert, read_texts, write_texts)
 static PyObject* Setup(PyObject* self, PyObject* args) {
   (void)self;
-  PyObject *table = NULL, *types = NULL, *class = NULL, *converts = NULL, *reads = NULL;
-  if (!PyArg_ParseTuple(args, "OO!OOO", &table, &PyDict_Type, &types, &class, &converts, &reads)) {
+  PyObject *table = NULL, *types = NULL, *class = NULL;
+  PyObject *converts = NULL, *reads = NULL, *writes = NULL;
+  if (!PyArg_ParseTuple(args, "OO!OOOO", &table, &PyDict_Type, &types, &class, &converts, &reads,
+                        &writes)) {
     return NULL;
   }
   numpy = PyCapsule_GetPointer(table, NULL);
@@ -307,6 +407,7 @@ static PyObject* Setup(PyObject* self, PyObject* args) {
   Keep(&tensor_class, class);
   Keep(&convert, converts);
   Keep(&read_texts, reads);
+  Keep(&write_texts, writes);
   Py_RETURN_NONE;
 }
 

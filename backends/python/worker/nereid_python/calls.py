@@ -77,41 +77,63 @@ def _failed(at, size):
     )
 
 
+# Requests that have their reply and that another model may still read: the process that made each,
+# its block, and itself, because its inputs may be in memory of other objects.
+lent = []
+
+
+def let_go_of_requests():
+    """Frees the requests that no other model reads any more."""
+    for entry in lent[:]:
+        generation, block, _ = entry
+        is_own = generation == session.generation
+        if is_own and not session.memory.is_released(block):
+            continue
+        try:
+            lent.remove(entry)
+        except ValueError:
+            continue  # another thread has done so
+        if is_own:
+            session.memory.free(block)
+
+
 def _submit(request, is_stream):
-    """Returns the block with the request, and outcome, place and size of the reply."""
+    """Returns outcome, place and size of the reply."""
+    let_go_of_requests()
     memory = session.memory
     offset, size = _write_request(request, is_stream)
+    entry = (session.generation, offset, request)
     memory.post(p.INFER, offset, size)
-    return (offset, *memory.wait_for_reply(offset, frees=not is_stream))
+    reply = memory.wait_for_reply(offset, frees=False)
+    # Another model may read its inputs after it has responded.
+    lent.append(entry)
+    let_go_of_requests()
+    return reply
 
 
 def infer(request):
-    _, outcome, at, size = _submit(request, False)
+    outcome, at, size = _submit(request, False)
     if outcome != p.OK:
         return _failed(at, size)
     return _read_response(at, size)[0]
 
 
 def stream(request):
-    block, outcome, at, size = _submit(request, True)
+    outcome, at, size = _submit(request, True)
     if outcome != p.OK:
-        session.memory.free(block)
         return ResponseIterator(None, [_failed(at, size)])
     number = p.U64.unpack_from(session.memory.bytes, at)[0]
     session.memory.let_go(at)
-    # The inputs stay as long as another model may read them, those in the block, too.
-    return ResponseIterator(number, [], request, block)
+    return ResponseIterator(number, [])
 
 
 class ResponseIterator:
     """The responses of a decoupled model, in order of arrival; once all have arrived, they can be iterated
     again."""
 
-    def __init__(self, stream, responses, request=None, block=None):
+    def __init__(self, stream, responses):
         self._stream = stream  # None once all have arrived
         self._responses = responses
-        self._request = request
-        self._block = block
         self._at = 0
         # A destructor of the model's may ask for the next one, too, on a thread that is just doing so.
         self._lock = threading.RLock()
@@ -156,9 +178,7 @@ class ResponseIterator:
 
     def _end(self):
         session.tell(p.STREAM_CLOSE, p.U64.pack(self._stream))
-        session.memory.free(self._block)
         self._stream = None
-        self._request = None
 
     def cancel(self):
         stream = self._stream  # which another thread may be ending

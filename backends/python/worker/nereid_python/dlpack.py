@@ -72,6 +72,8 @@ def export(array, number):
         array = array.view(np.uint8)
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
+    if not array.flags.writeable:
+        array = array.copy()  # numpy exports nothing that must not be written
     capsule = array.__dlpack__()
     if code is not None:
         _Managed.from_address(_pointer(capsule, _NAME)).code = code
@@ -120,7 +122,11 @@ def _from_capsule(capsule):
     managed = _Managed.from_address(address)
     _check_device(managed.device_type)
     shape = tuple(managed.shape[i] for i in range(managed.ndim))
-    if managed.strides:
+    count = 1
+    for dim in shape:
+        count *= dim
+    # Strides between no elements mean nothing, and libraries write different ones.
+    if managed.strides and count != 0:
         expected = 1
         for i in reversed(range(managed.ndim)):
             if shape[i] != 1:
@@ -136,9 +142,6 @@ def _from_capsule(capsule):
     _set_name(capsule, _USED_NAME)
     owner = _Owner(address)
     number, kind = known
-    count = 1
-    for dim in shape:
-        count *= dim
     if count == 0:
         return number, np.empty(shape, kind)
     size = count * np.dtype(kind).itemsize

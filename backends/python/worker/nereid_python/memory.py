@@ -95,6 +95,11 @@ class Memory:
         """Frees a block that the server no longer uses."""
         self.words[offset >> 2] = p.BLOCK_FREE
 
+    @staticmethod
+    def is_released(offset):
+        """Returns whether the server has said that it reads a request to another model no more."""
+        return native.load(offset + p.IS_RELEASED_AT) != 0
+
     def put(self, payload):
         """Returns the offset of a block with these bytes."""
         offset = self.allocate(len(payload))
@@ -106,7 +111,7 @@ class Memory:
 
     def post(self, kind, offset, size):
         """Passes a block to the server as a call."""
-        p.HEADER.pack_into(self.bytes, offset, p.BLOCK_IN_USE, 0, kind, 0, size, 0, 0)
+        p.HEADER.pack_into(self.bytes, offset, p.BLOCK_IN_USE, 0, kind, 0, size, 0, 0, 0, 0)
         while True:
             tail = native.load(p.RING_TAIL)
             if native.append(offset):
@@ -119,7 +124,7 @@ class Memory:
 
     def wait_for_reply(self, offset, frees=True):
         """Waits for the reply to a call, and frees its block unless the caller does so later. Returns
-        outcome, offset and size of the reply, whose block the caller must release."""
+        outcome, place and size of the reply, whose block the caller must release."""
         while native.load(offset) != p.BLOCK_REPLIED:
             native.wait(offset, offset + p.BLOCK_SLEEPING_AT, p.BLOCK_IN_USE, True, -1)
         outcome = self.words[(offset + p.OUTCOME_AT) >> 2]

@@ -81,6 +81,7 @@ HEADER = packed("BlockHeader")
 BLOCK_SLEEPING_AT = place("BlockHeader", "sleeping")
 OUTCOME_AT = place("BlockHeader", "outcome")
 REPLY_AT = place("BlockHeader", "reply_offset")
+IS_RELEASED_AT = place("BlockHeader", "is_released")
 REPLY_PART = packed("BlockHeader", "reply_offset", "reply_size")
 
 # Messages.

@@ -87,6 +87,7 @@ class InferenceRequest(native.Request):
         require(preferred_memory is None or isinstance(preferred_memory, PreferredMemory),
                  "preferred_memory", preferred_memory)
         require(trace is None or isinstance(trace, InferenceTrace), "trace", trace)
+        inputs = list(inputs)
         for tensor in inputs:
             if tensor is None:
                 raise TritonModelException(
@@ -106,7 +107,7 @@ class InferenceRequest(native.Request):
             raise TritonModelException("Correlation ID must be integer or string")
         self._id = request_id
         self._correlation_id = correlation_id
-        self._inputs = list(inputs)
+        self._inputs = inputs
         self._outputs = frozenset(requested_output_names)
         self._model_name = model_name
         self._model_version = model_version
@@ -176,7 +177,10 @@ class InferenceRequest(native.Request):
     def get_response_sender(self):
         sender = self._sender
         if sender is None:
-            self._sender = sender = InferenceResponseSender(self._handle, self._outputs)
+            made = InferenceResponseSender(self._handle, self._outputs)
+            sender = self._keep_sender(made)
+            if sender is not made:
+                made._close()  # the other one completes the request
         return sender
 
     def is_cancelled(self):

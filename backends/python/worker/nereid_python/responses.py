@@ -20,12 +20,13 @@ def check_response(output_tensors, error, parameters):
     """Checks the arguments of a response that is more than a list of tensors, and returns them."""
     require(isinstance(output_tensors, (list, tuple)), "output_tensors", output_tensors)
     require(error is None or isinstance(error, TritonError), "error", error)
+    output_tensors = list(output_tensors)
     for tensor in output_tensors:
         if tensor is None:
             raise TritonModelException("Output tensor for inference response should not be empty.")
         require(isinstance(tensor, Tensor), "an element of output_tensors", tensor)
     text = NO_PARAMETERS if parameters is None else parameters_json(parameters)
-    return list(output_tensors), error, text
+    return output_tensors, error, text
 
 
 class InferenceResponse(native.Response):
@@ -34,7 +35,7 @@ class InferenceResponse(native.Response):
     __slots__ = ("__weakref__",)
 
     def output_tensors(self):
-        return self._tensors
+        return list(self._tensors)  # the caller's own: what the model does with it changes no response
 
     def has_error(self):
         return self._error is not None

@@ -197,8 +197,9 @@ def load_model(model_name, config="", files=None):
             "failed to load model '%s', files should be a dictionary of file paths and file contents"
             % model_name
         )
+    files = list(files.items())
     payload = p.sized(model_name) + p.sized(config) + p.U64.pack(len(files))
-    for path, content in files.items():
+    for path, content in files:
         payload += p.sized(path) + p.sized(bytes(content))
     try:
         _ask(p.LOAD_MODEL, payload)

@@ -101,7 +101,7 @@ class Tensor(native.Tensor):
             raise TypeError("from_dlpack(): the name must be a str, not %s" % type(name).__name__)
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
-        return Tensor._of_array(name, *dlpack.take(tensor))
+        return Tensor._of_array(str.__str__(name), *dlpack.take(tensor))
 
     def __dlpack__(self, stream=None, **_):
         return self.to_dlpack()
@@ -111,7 +111,9 @@ class Tensor(native.Tensor):
 
 
 def _convert(name, array):
-    """Returns data type and array of the tensor for an array of an uncommon type."""
+    """Returns name, data type and array of the tensor for what cannot be used as it is. The name is of no
+    class that a model has derived, so that no code of the model runs where names are compared. The array is
+    contiguous: a copy if it was not, because a model may use what it is a view of for its next tensor."""
     if not isinstance(name, str) or not isinstance(array, np.ndarray):
         raise TypeError(
             "Tensor(): incompatible arguments; expected a str and a numpy.ndarray, got "
@@ -121,8 +123,10 @@ def _convert(name, array):
         raise TritonModelException("Tensor name cannot be an empty string.")
     number = triton_type(array.dtype)
     if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    return number, array
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return str.__str__(name), number, array
 
 
 def _read_texts(data, shape):
@@ -144,6 +148,7 @@ native.setup_tensors(
     Tensor,
     _convert,
     _read_texts,
+    serialize,
 )
 
 

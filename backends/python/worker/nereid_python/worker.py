@@ -80,13 +80,14 @@ class Runner:
 
     def __init__(self, greeting, memory):
         # Imported here, because the folder of the backend is known only after the greeting.
-        from nereid_python import coroutines, native, protocol, requests, responses, tensors, writer
+        from nereid_python import (
+            calls, coroutines, native, protocol, requests, responses, tensors, writer)
         from nereid_python.errors import TritonModelException, describe
         from nereid_python.session import session
         import triton_python_backend_utils as pb_utils
 
         self.p = protocol
-        self.requests = requests
+        self.calls = calls
         self.responses = responses
         self.writer = writer
         self.describe = describe
@@ -103,6 +104,7 @@ class Runner:
         self.loop = coroutines.EventLoop(self.on_loop_ended)
         # The senders of decoupled requests, by the future of the coroutine that has these requests.
         self.background = {}
+        self.shared = None  # what the last result refers to, until there is other work
         session.memory = memory
         session.name = greeting["name"]
         session.model_dir = greeting["model_dir"]
@@ -119,8 +121,11 @@ class Runner:
         p = self.p
         kind, ticket, at, size = self.memory.first_work()
         while True:
+            self.shared = None
             if kind == p.EXECUTE:
                 outcome, offset, length = self.execute(at, size)
+                if self.calls.lent:
+                    self.calls.let_go_of_requests()
             else:
                 outcome, offset, length = self.do(kind, at, size)
                 if kind == p.FINALIZE:
@@ -288,7 +293,9 @@ class Runner:
                         % self.greeting["model_file"]
                     )
                 run = self.run = self.model.execute
-            result = run(batch)
+            # The model gets a list of its own, because some empty it, as a queue of what is left to do. The
+            # server expects an answer to each request of the batch.
+            result = run(list(batch))
             if isinstance(result, types.CoroutineType):
                 if self.session.is_decoupled:
                     result = self.run_in_background(batch, result)
@@ -297,10 +304,8 @@ class Runner:
             return self.answer(batch, result)
         except BaseException as error:  # also those that end a process or a task, as in Triton
             for request in batch:
-                # The server completes these requests with the error, so the model cannot any more. The
-                # list is the model's, which may have put anything there.
-                if isinstance(request, self.requests.InferenceRequest):
-                    request.get_response_sender()._close()
+                # The server completes these requests with the error, so the model cannot any more.
+                request.get_response_sender()._close()
             text = self.failed_text(self.text_of(error))
             self.log_error(text)
             return self.put(self.p.ERROR, text)
@@ -334,6 +339,7 @@ class Runner:
         if not isinstance(returned, list):
             raise self.failure(
                 "Expected a list in the execute return, found type '%s'." % type(returned))
+        returned = list(returned)  # a thread of the model's may still have it
         if len(returned) != len(batch):
             raise self.failure(
                 "Number of InferenceResponse objects do not match the number of InferenceRequest "
@@ -361,20 +367,22 @@ class Runner:
             else:
                 writer.add_response(response, request._outputs, request._release_flags)
         offset, size = writer.write()
+        self.shared = writer.shared
         return self.p.OK, offset, size
 
     def leave_to_sender(self, writer, request):
         """Writes that the request completes later, by its sender, or is rescheduled."""
-        writer.add(self.writer.no_response(request._release_flags))
+        flags = request._release_flags  # read once, because the model may set them at any time
+        writer.add(self.writer.no_response(flags))
         sender = request.get_response_sender()
-        if request._release_flags == self.responses.RELEASE_RESCHEDULE:
+        if flags == self.responses.RELEASE_RESCHEDULE:
             sender._close()
 
     # --- Coroutines ---
 
     def run_in_background(self, batch, coroutine):
         """Starts the coroutine of a decoupled model, whose responses come from senders."""
-        # Before it runs, because it may be done, and the list be changed, at any time from then on.
+        # Before it runs, because it may be done at any time from then on.
         senders = [request.get_response_sender() for request in batch]
         future = self.loop.start(coroutine)
         self.background[future] = senders

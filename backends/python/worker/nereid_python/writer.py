@@ -12,9 +12,10 @@ _SMALL = 4096
 
 class Writer:
     """Collects descriptions of tensors and their data, which are then written into one block: the data
-    after the descriptions. With `shares`, data that lies in shared memory stays where it is."""
+    after the descriptions. With `shares`, data that lies in shared memory stays where it is; `shared` has
+    the arrays, which must live until the server has read them."""
 
-    __slots__ = ("_parts", "_size", "_data", "_data_size", "_shares")
+    __slots__ = ("_parts", "_size", "_data", "_data_size", "_shares", "shared")
 
     def __init__(self, shares):
         self._parts = []  # bytes, or (before, place among the data or None, address, size, after)
@@ -22,6 +23,7 @@ class Writer:
         self._data = []
         self._data_size = 0
         self._shares = shares
+        self.shared = []
 
     def add(self, text):
         self._parts.append(text)
@@ -29,11 +31,17 @@ class Writer:
 
     def add_tensor(self, tensor):
         number = tensor._type
-        array = tensor._values()
-        before, after, length = tensors.head(tensor._name, number, array.shape)
+        array = tensor._texts
+        if array is None:
+            array = tensor._values()
+            shape = array.shape
+            if number == tensors.BYTES:  # as it came from the server
+                array = tensors.serialize(array)
+        else:
+            shape = tensor._shape
+        before, after, length = tensors.head(tensor._name, number, shape)
         self._size += length
         if number == tensors.BYTES:
-            array = tensors.serialize(array)
             size = len(array)
         else:
             size = array.nbytes
@@ -42,6 +50,7 @@ class Writer:
                 offset = array.__array_interface__["data"][0] - memory.address
                 if 0 <= offset and offset + size <= memory.size:
                     self._parts.append((before, False, offset, size, after))
+                    self.shared.append(array)
                     return
         self._parts.append((before, True, self._data_size, size, after))
         if size:
