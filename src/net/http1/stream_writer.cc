@@ -91,7 +91,10 @@ StreamWriter::Step StreamWriter::Continue(bool is_stuck) {
 
 StreamWriter::Step StreamWriter::EndWriterTurn() {
   is_writer_sending_ = false;
-  return waiting_.empty() ? MakeStep(Next::kNothing) : LeaveToReactor();
+  // Only a turn of the reactor tells who pauses to continue, and the last one may have found the
+  // writer sending.
+  const bool is_awaited = is_full_ && !has_ended_;
+  return waiting_.empty() && !is_awaited ? MakeStep(Next::kNothing) : LeaveToReactor();
 }
 
 StreamWriter::Step StreamWriter::EndReactorTurn(bool is_stuck) {
@@ -108,9 +111,11 @@ StreamWriter::Step StreamWriter::EndReactorTurn(bool is_stuck) {
 StreamWriter::Step StreamWriter::LeaveToReactor() {
   const bool is_idle = reactor_ == Reactor::kIdle;
   if (is_idle) reactor_ = Reactor::kPosted;
-  is_full_ = waiting_.size() > max_waiting_;
+  const bool is_full = waiting_.size() > max_waiting_;
+  // A chunk that finds room does not tell a thread to continue that an earlier one made pause.
+  is_full_ |= is_full;
   Step step = MakeStep(is_idle ? Next::kPost : Next::kNothing);
-  step.has_room = !is_full_;
+  step.has_room = !is_full;
   return step;
 }
 

@@ -111,7 +111,7 @@ class StreamWriter {
   Reactor reactor_ NEREID_GUARDED_BY(mutex_) = Reactor::kIdle;
   bool is_writer_sending_ NEREID_GUARDED_BY(mutex_) = false;
   int sends_ NEREID_GUARDED_BY(mutex_) = 0;           // in this turn
-  bool is_full_ NEREID_GUARDED_BY(mutex_) = false;    // the writer was told to pause
+  bool is_full_ NEREID_GUARDED_BY(mutex_) = false;    // told to pause, and not yet to continue
   bool has_ended_ NEREID_GUARDED_BY(mutex_) = false;  // nothing follows waiting_
   bool is_broken_ NEREID_GUARDED_BY(mutex_) = false;  // chunks are discarded
 };

@@ -111,6 +111,32 @@ TEST_F(StreamWriterTest, AWriterPausesWhileTooMuchWaitsAndIsNotifiedOnceWhenItMa
   EXPECT_FALSE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);  // the writer was not paused
 }
 
+TEST_F(StreamWriterTest, WhoPausesIsNotifiedThoughALaterChunkHasFoundRoom) {
+  room = 5;
+  Run(stream.Begin("head;", ""));
+  EXPECT_FALSE(Write(std::string(150, 'x')).has_room);
+  room = 100;
+  EXPECT_FALSE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);
+  EXPECT_TRUE(Write("abc").has_room);  // of another thread, which does not pause
+  room = SIZE_MAX;
+  EXPECT_TRUE(Run(stream.TakeTurn(Cause::kRoom)).has_resumed);
+}
+
+TEST_F(StreamWriterTest, WhoPausesIsNotifiedThoughTheWriterHasSentEverythingItself) {
+  room = 5;
+  Run(stream.Begin("head;", ""));
+  EXPECT_FALSE(Write(std::string(150, 'x')).has_room);
+  const Step begun = stream.Write("abc", now_ns += kSlow);
+  ASSERT_EQ(Next::kSend, begun.next);
+  EXPECT_FALSE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);  // the writer is sending
+  room = SIZE_MAX;
+  const Step step = Run(begun);
+  EXPECT_TRUE(step.has_room);
+  ASSERT_EQ(Next::kPost, step.next);
+  EXPECT_TRUE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);
+  EXPECT_EQ(Next::kNothing, Write("def").next);
+}
+
 TEST_F(StreamWriterTest, ChunksThatComeFasterThanTheyCanBeSentAreLeftToTheReactor) {
   Run(stream.Begin("", ""));
   int posts = 0;

@@ -8,6 +8,7 @@ namespace nereid::http2 {
 void GrpcConnection::Start(const Place& place, net::Accepted accepted,
                            std::unique_ptr<net::TlsChannel> tls) {
   auto* const connection = new GrpcConnection(place, std::move(accepted), std::move(tls));
+  if (connection->closed()) return connection->Release();  // the socket could not be watched
   connection->ReactorTurn(place.group.draining() ? kTick | kDrain : kTick);
 }
 

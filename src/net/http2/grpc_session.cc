@@ -74,9 +74,7 @@ GrpcStream* GrpcSession::FindStream(int32_t stream_id) const {
 bool GrpcSession::Receive(const uint8_t* data, size_t size, uint64_t now_ns) {
   now_ns_ = now_ns;
   keepalive_.NoteReceived(now_ns);
-  const bool ok = Feed(data, size);
-  Replenish();
-  return ok;
+  return Feed(data, size);
 }
 
 bool GrpcSession::PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) const {
@@ -91,19 +89,12 @@ bool GrpcSession::PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) con
 bool GrpcSession::ReceivePlanned(const Http2Scatter& plan, size_t size, uint64_t now_ns) {
   now_ns_ = now_ns;
   keepalive_.NoteReceived(now_ns);
-  const bool ok = forecast_.Replay(
-      plan, size, [this](const void* data, size_t bytes) { return Feed(data, bytes); });
-  Replenish();
-  return ok;
+  return forecast_.Replay(plan, size,
+                          [this](const void* data, size_t bytes) { return Feed(data, bytes); });
 }
 
 bool GrpcSession::Feed(const void* data, size_t size) {
   return nghttp2_session_mem_recv(session_, static_cast<const uint8_t*>(data), size) >= 0;
-}
-
-void GrpcSession::Replenish() {
-  const size_t bytes = room_.Take();
-  if (bytes > 0) nghttp2_session_consume_connection(session_, bytes);
 }
 
 void GrpcSession::EndFlood() {
@@ -315,8 +306,9 @@ void GrpcSession::Fail(GrpcStream& stream, GrpcStatus status, std::string_view t
   stream.status_text = text;
   stream.ReportCancel();
   stream.assembler.Drop();
-  // A message has been partly sent; trailers now would leave the client with a truncated one.
-  if (stream.output.is_within_message()) return SubmitReset(session_, stream, NGHTTP2_CANCEL);
+  // Trailers now would leave the client with a truncated message, or in wait for the rest of a
+  // frame that nghttp2 keeps on hold; it sends the reset after that.
+  if (stream.output.is_begun()) return SubmitReset(session_, stream, NGHTTP2_CANCEL);
   stream.output.Drop(output_);
   stream.unsent().Clear();
   Respond(stream);
@@ -328,10 +320,7 @@ void GrpcSession::Apply(GrpcMessagePtr message) {
   const uint8_t kinds = order.kinds;
   if (kinds & GrpcOrder::kReturn) FailIf(stream, delivery_.TakeBack(stream));
   if (stream.is_closed) return;
-  if (kinds & GrpcOrder::kCredit) {
-    delivery_.Credit(stream, order.credit);
-    Replenish();
-  }
+  if (kinds & GrpcOrder::kCredit) delivery_.Credit(stream, order.credit);
   if (stream.is_finished) return;
   if (kinds & GrpcOrder::kAbort) {
     return Fail(stream, static_cast<GrpcStatus>(order.status_code), order.status_text);
@@ -365,7 +354,7 @@ void GrpcSession::Respond(GrpcStream& stream) {
 ssize_t GrpcSession::OnReadData(GrpcStream& stream, size_t limit, uint32_t* flags) {
   const size_t queued = stream.output.bytes();
   if (queued == 0 && !stream.is_finished) return NGHTTP2_ERR_DEFERRED;
-  const size_t length = std::min(limit, queued);
+  const size_t length = stream.output.Promise(limit);
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (stream.is_finished && length == queued) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -376,7 +365,7 @@ ssize_t GrpcSession::OnReadData(GrpcStream& stream, size_t limit, uint32_t* flag
 }
 
 int GrpcSession::OnSendData(GrpcStream& stream, const uint8_t* frame_head, size_t length) {
-  if (output_.full()) return NGHTTP2_ERR_WOULDBLOCK;
+  if (output_.full()) return NGHTTP2_ERR_WOULDBLOCK;  // asked again, for the same bytes
   keepalive_.NoteSent();
   const bool has_head = output_.Copy(frame_head, Http2Scatter::kFrameHeadBytes);
   const SendQueue::Framed framed = stream.output.Frame(length, output_, stream.unsent());
@@ -398,6 +387,10 @@ void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {
 }
 
 bool GrpcSession::Fill() {
+  // Grants the client the window that it may have. Not only bytes that arrive change it, but also
+  // the end of a call, which is mostly part of the Fill before.
+  const size_t received = room_.Take();
+  if (received > 0) nghttp2_session_consume_connection(session_, received);
   while (!output_.full()) {
     const uint8_t* data = nullptr;
     const ssize_t n = nghttp2_session_mem_send(session_, &data);

@@ -106,8 +106,6 @@ class GrpcSession {
   void StartCall(GrpcStream& stream);
   void Assemble(GrpcStream& stream, const uint8_t* data, size_t size);
   void HalfClose(GrpcStream& stream);
-  // Grants the client the window that it may have.
-  void Replenish();
 
   // Ending. RefuseHttp is for a request that is not gRPC.
   void RefuseHttp(GrpcStream& stream, int status);

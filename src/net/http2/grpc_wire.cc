@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http2/grpc_wire.h"
 
+#include <algorithm>
+
 namespace nereid::http2 {
 
 std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value) {
@@ -30,16 +32,27 @@ std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value)
   }
 }
 
-std::string PercentEncode(std::string_view text) {
+std::string PercentEncode(std::string_view text, size_t max_bytes) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
+  // The first byte of a character has up to three after it. What claims more is not UTF-8, and is
+  // cut anywhere.
+  constexpr size_t kMaxCharacter = 4 * 3;
   std::string encoded;
-  encoded.reserve(text.size());
+  encoded.reserve(std::min(text.size(), max_bytes));
+  size_t character = 0;  // where in `encoded` the last one begins
   for (const char c : text) {
-    if (c >= ' ' && c <= '~' && c != '%') {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = c >= ' ' && c <= '~' && c != '%';
+    const bool continues = (byte & 0xc0) == 0x80;
+    if (!continues || encoded.size() - character >= kMaxCharacter) character = encoded.size();
+    if (encoded.size() + (is_plain ? 1 : 3) > max_bytes) {
+      encoded.resize(character);
+      break;
+    }
+    if (is_plain) {
       encoded += c;
       continue;
     }
-    const auto byte = static_cast<unsigned char>(c);
     encoded += '%';
     encoded += kHex[byte >> 4];
     encoded += kHex[byte & 15];

@@ -18,8 +18,9 @@ inline constexpr size_t kGrpcPrefixBytes = 5;
 // is malformed.
 std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value);
 
-// Encodes `text` as a `grpc-message`: everything but printable ASCII, and '%' itself, as %XX.
-std::string PercentEncode(std::string_view text);
+// Encodes `text` as a `grpc-message`: everything but printable ASCII, and '%' itself, as %XX. Omits
+// the end of a text that would take more than `max_bytes` so, from a whole character of UTF-8 on.
+std::string PercentEncode(std::string_view text, size_t max_bytes);
 
 // Matches "application/grpc", alone or followed by '+' or ';'.
 bool IsGrpcContentType(std::string_view value);

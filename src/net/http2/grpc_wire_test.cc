@@ -19,8 +19,27 @@ TEST(GrpcWire, ReadsTimeouts) {
 }
 
 TEST(GrpcWire, EncodesAllButPrintableAscii) {
-  EXPECT_EQ(PercentEncode("plain ~!"), "plain ~!");
-  EXPECT_EQ(PercentEncode("100%\n\xc3\xa4"), "100%25%0A%C3%A4");
+  EXPECT_EQ(PercentEncode("plain ~!", 100), "plain ~!");
+  EXPECT_EQ(PercentEncode("100%\n\xc3\xa4", 100), "100%25%0A%C3%A4");
+}
+
+TEST(GrpcWire, EncodesNoMoreThanThereIsRoomForAndOnlyWholeCharacters) {
+  EXPECT_EQ(PercentEncode("plain", 5), "plain");
+  EXPECT_EQ(PercentEncode("plain", 4), "plai");
+  EXPECT_EQ(PercentEncode("plain", 0), "");
+  EXPECT_EQ(PercentEncode("a%b", 4), "a%25");
+  EXPECT_EQ(PercentEncode("a%b", 3), "a");
+  const std::string_view text = "a\xc3\xa4\xf0\x9f\x98\x80z";  // characters of 1, 2, 4 and 1 byte
+  EXPECT_EQ(PercentEncode(text, 20), "a%C3%A4%F0%9F%98%80z");
+  EXPECT_EQ(PercentEncode(text, 19), "a%C3%A4%F0%9F%98%80");
+  for (size_t room = 7; room < 19; ++room) EXPECT_EQ(PercentEncode(text, room), "a%C3%A4") << room;
+  for (size_t room = 1; room < 7; ++room) EXPECT_EQ(PercentEncode(text, room), "a") << room;
+}
+
+TEST(GrpcWire, CutsWhatIsNotUtf8Anywhere) {
+  const std::string text(100, '\x80');
+  EXPECT_GE(PercentEncode(text, 150).size(), 150u - 12);
+  EXPECT_LE(PercentEncode(text, 150).size(), 150u);
 }
 
 TEST(GrpcWire, RecognisesContentTypesOfGrpc) {

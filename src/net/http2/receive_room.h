@@ -41,9 +41,12 @@ class ReceiveRoom {
   // Returns whether the messages in service, without `waiting` bytes of them, exceed the budget.
   bool IsOverBudget(size_t waiting) const { return held_ - waiting > budget_; }
 
-  // Returns whether the window was withheld since the last call, for which the client cannot be
-  // blamed.
-  bool TakeHeldBack() { return std::exchange(was_held_back_, false); }
+  // Returns whether the window was withheld at any time since the last call, for which the client
+  // cannot be blamed.
+  bool TakeHeldBack() {
+    // What is withheld now may stay so until the next call without another Take.
+    return std::exchange(was_held_back_, was_held_back_ && unconsumed_ > 0);
+  }
 
  private:
   const size_t budget_;

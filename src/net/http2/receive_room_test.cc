@@ -24,9 +24,11 @@ TEST(ReceiveRoom, IsHeldBackWhileMessagesInServiceExceedTheBudget) {
   room.NoteReceived(101);
   EXPECT_EQ(room.Take(), 0u);
   EXPECT_TRUE(room.TakeHeldBack());
-  EXPECT_FALSE(room.TakeHeldBack());
+  EXPECT_TRUE(room.TakeHeldBack()) << "a silent client still has no window";
   room.Release(second, 1);
   EXPECT_EQ(room.Take(), 101u);
+  EXPECT_TRUE(room.TakeHeldBack());
+  EXPECT_FALSE(room.TakeHeldBack());
   EXPECT_EQ(first, 60u);
   EXPECT_EQ(second, 40u);
 }

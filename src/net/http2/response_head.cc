@@ -10,7 +10,7 @@
 namespace nereid::http2 {
 namespace {
 
-// Clients refuse trailers beyond 8 KiB.
+// Clients refuse trailers beyond 8 KiB. Counted as they are sent, where most bytes take three.
 constexpr size_t kMaxStatusText = 4096;
 
 nghttp2_nv StaticHeader(std::string_view name, std::string_view value) {
@@ -23,7 +23,7 @@ nghttp2_nv StaticHeader(std::string_view name, std::string_view value) {
 class StatusHeaders {
  public:
   StatusHeaders(int code, std::string_view text)
-      : code_(std::to_string(code)), text_(PercentEncode(text.substr(0, kMaxStatusText))) {}
+      : code_(std::to_string(code)), text_(PercentEncode(text, kMaxStatusText)) {}
 
   // Returns the number of headers, at most two.
   size_t AddTo(nghttp2_nv* headers) const {

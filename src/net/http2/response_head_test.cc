@@ -88,6 +88,15 @@ TEST_F(ResponseHeadTest, AStatusTextIsNoLongerThanClientsAccept) {
   EXPECT_EQ(Response().at("grpc-message"), std::string(4096, 'x'));
 }
 
+TEST_F(ResponseHeadTest, AStatusTextIsCountedAsItIsSentAndCutBetweenCharacters) {
+  std::string text;
+  std::string expected;
+  for (int i = 0; i < 4096; ++i) text += "\xe4\xb8\xad";
+  for (int i = 0; i < 4096 / 9; ++i) expected += "%E4%B8%AD";
+  EXPECT_EQ(SubmitStatus(session_, id_, 13, text), 0);
+  EXPECT_EQ(Response().at("grpc-message"), expected);
+}
+
 TEST_F(ResponseHeadTest, MessagesHaveAHeadAndTrailers) {
   const std::function<void()> trailers = [this] {
     EXPECT_EQ(SubmitTrailers(session_, id_, 0, ""), 0);

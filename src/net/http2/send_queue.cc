@@ -63,6 +63,12 @@ inline void SendQueue::Pop(Http2Output& output) {
 
 SendQueue::Framed SendQueue::Frame(size_t length, Http2Output& output, UnsentCount& unsent) {
   Framed framed;
+  is_promised_ = false;
+  // The peer would take what follows for the missing bytes.
+  if (length > bytes_) [[unlikely]] {
+    framed.is_ok = false;
+    return framed;
+  }
   bytes_ -= length;
   while (first_ != nullptr) {
     length -= FramePrefix(length, output, &framed.is_ok);
@@ -80,6 +86,7 @@ SendQueue::Framed SendQueue::Frame(size_t length, Http2Output& output, UnsentCou
 void SendQueue::Drop(Http2Output& output) {
   while (first_ != nullptr) Pop(output);
   bytes_ = 0;
+  is_promised_ = false;
 }
 
 }  // namespace nereid::http2

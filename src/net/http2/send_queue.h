@@ -18,17 +18,24 @@ class SendQueue {
  public:
   // The outcome of Frame.
   struct Framed {
-    bool is_ok = true;       // false: memory is exhausted
+    bool is_ok = true;       // false: memory is exhausted, or the bytes are not there
     bool is_wanted = false;  // messages have left, and OnSent is wanted
   };
 
   bool empty() const { return first_ == nullptr; }
   // The size of everything that is not framed yet, with prefixes.
   size_t bytes() const { return bytes_; }
-  // Whether part of a message has been framed.
-  bool is_within_message() const { return prefix_sent_ > 0; }
+  // Whether part of a message has been framed, or promised to a frame: the peer needs what follows,
+  // so that only a stream that is closed may drop it.
+  bool is_begun() const { return prefix_sent_ > 0 || is_promised_; }
 
   void Push(GrpcMessagePtr message);
+  // Promises the next bytes, at most `limit`, to a frame. Returns their number, which does not
+  // change any more: Frame follows with it, unless the stream is closed before.
+  size_t Promise(size_t limit) {
+    is_promised_ = true;
+    return limit < bytes_ ? limit : bytes_;
+  }
   // Adds the next `length` bytes, at most bytes(), to `output`. Completed messages leave `unsent`.
   Framed Frame(size_t length, Http2Output& output, UnsentCount& unsent);
   // Drops everything that is not framed. `output` keeps the message that it refers to, if any.
@@ -48,6 +55,7 @@ class SendQueue {
   size_t segment_offset_ = 0;  // and so many bytes of this one
   uint8_t prefix_sent_ = 0;    // how many bytes of its prefix are framed
   bool is_referred_ = false;   // the output refers to bytes of first_
+  bool is_promised_ = false;   // a frame waits for its bytes
 };
 
 }  // namespace nereid::http2

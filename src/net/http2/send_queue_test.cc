@@ -59,7 +59,7 @@ TEST_F(SendQueueTest, FramesMessagesOneAfterTheOtherHoweverTheFramesAreCut) {
       bytes += Write();
     }
     EXPECT_TRUE(queue.empty());
-    EXPECT_FALSE(queue.is_within_message());
+    EXPECT_FALSE(queue.is_begun());
     EXPECT_TRUE(Messages(bytes) == (std::vector<std::string>{"first", "", large})) << step;
   }
   EXPECT_EQ(released, 5);
@@ -77,13 +77,13 @@ TEST_F(SendQueueTest, MarksCompressedMessages) {
 TEST_F(SendQueueTest, ReportsHowMuchIsLeft) {
   Push("0123456789");
   EXPECT_EQ(queue.bytes(), 15u);
-  EXPECT_FALSE(queue.is_within_message());
+  EXPECT_FALSE(queue.is_begun());
   Frame(3);
   EXPECT_EQ(queue.bytes(), 12u);
-  EXPECT_TRUE(queue.is_within_message());
+  EXPECT_TRUE(queue.is_begun());
   Frame(12);
   EXPECT_EQ(queue.bytes(), 0u);
-  EXPECT_FALSE(queue.is_within_message());
+  EXPECT_FALSE(queue.is_begun());
 }
 
 TEST_F(SendQueueTest, MessagesAreUnsentUntilTheirLastByteIsFramed) {
@@ -100,6 +100,28 @@ TEST_F(SendQueueTest, MessagesAreUnsentUntilTheirLastByteIsFramed) {
   EXPECT_FALSE(Frame(9).is_wanted);  // none has left
   EXPECT_TRUE(Frame(1).is_wanted);
   EXPECT_EQ(unsent.messages(), 0u);
+}
+
+TEST_F(SendQueueTest, RefusesAFrameOfMoreThanThereIs) {
+  Push("abc");
+  EXPECT_FALSE(Frame(9).is_ok);
+  EXPECT_EQ(queue.bytes(), 8u);
+  EXPECT_EQ(Write(), "");
+  EXPECT_TRUE(Frame(8).is_ok);
+  EXPECT_EQ(Write(), Prefixed("abc"));
+}
+
+TEST_F(SendQueueTest, APromiseEndsWithItsFrameOrWithTheStream) {
+  Push("abc");
+  EXPECT_EQ(queue.Promise(100), 8u);
+  EXPECT_TRUE(queue.is_begun());
+  Push("def");
+  Frame(8);
+  EXPECT_FALSE(queue.is_begun());
+  EXPECT_EQ(queue.Promise(6), 6u);
+  EXPECT_TRUE(queue.is_begun());
+  queue.Drop(output);
+  EXPECT_FALSE(queue.is_begun());
 }
 
 TEST_F(SendQueueTest, AMessageThatTheOutputRefersToLivesUntilItIsWritten) {
