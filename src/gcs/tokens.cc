@@ -114,14 +114,15 @@ Token Fetch(HttpClient& client, const MachineAccount& machine, const char*) {
   const auto flavor = reply.headers.find("metadata-flavor");
   const bool is_google = flavor != reply.headers.end() && flavor->second == "Google";
   if (reply.is_success() && is_google) return ParseBearerToken(reply.body, "the metadata server");
-  if (is_google && reply.status != 404) {
-    return base::UnavailableError("the metadata server gives no token: " + reply.failure);
-  }
+  const std::string reason = reply.is_success() ? "no Metadata-Flavor" : reply.failure;
+  const base::Status failure =
+      base::UnavailableError("the metadata server gives no token: " + reason);
+  if (is_google && reply.status != 404) return failure;
   NEREID_VLOG(1,
               "requests to Google have no token: there are no credentials, and no account of "
               "this machine ({})",
-              reply.failure);
-  return Expiring<std::string>{.value = {}, .lifetime = kNothingStays};
+              reason);
+  return Expiring<std::string>{.value = {}, .lifetime = kNothingStays, .absence = failure};
 }
 
 // Exchanges a token for one of another service account.

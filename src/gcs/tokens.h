@@ -13,8 +13,9 @@
 
 namespace nereid::gcs {
 
-// Fetches a token that permits to read objects. It is empty for an anonymous account, and on a
-// machine that has no account. Errors quote no token and no key.
+// Fetches a token that permits to read objects. It is empty for an anonymous account and, with
+// Expiring::absence, on a machine that has no account or whose metadata server does not respond.
+// Errors quote no token and no key.
 base::Result<object_store::Expiring<std::string>> FetchToken(http_client::HttpClient& client,
                                                              const Account& account);
 

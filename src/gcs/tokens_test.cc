@@ -166,6 +166,21 @@ TEST_F(AToken, IsGivenByTheMachine) {
   EXPECT_EQ(FetchToken(client_, {machine, "", ""})->value, "");
 }
 
+TEST_F(AToken, OfTheMachineStaysWhileItsMetadataServerDoesNotRespond) {
+  const std::string target = "/computeMetadata/v1/instance/service-accounts/default/token";
+  const Account account{MachineAccount{server_.endpoint().substr(7)}, "", ""};
+  replies_[target] = {200, {{"Metadata-Flavor", "Google"}}, kReply};
+  base::TimePoint now = std::chrono::steady_clock::now();
+  object_store::Renewed<std::string> token([&] { return FetchToken(client_, account); },
+                                           [&now] { return now; });
+  ASSERT_EQ(*token.Get(), "T");
+  replies_.erase(target);
+  now += std::chrono::minutes(57);
+  EXPECT_EQ(*token.Get(), "T");
+  now += std::chrono::minutes(4);
+  EXPECT_EQ(token.Get().status().message(), "the metadata server gives no token: HTTP status 404");
+}
+
 TEST_F(AToken, IsEmptyWithoutAnAccount) {
   EXPECT_EQ(FetchToken(client_, {Anonymous{}, "", ""})->value, "");
   EXPECT_TRUE(requests_.empty());

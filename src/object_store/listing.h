@@ -13,17 +13,21 @@
 
 namespace nereid::object_store {
 
-// A tree of files and folders. Immutable and thread-safe.
+// A tree of files and folders. Thread-compatible; immutable once it is dated, and thread-safe then.
 class Listing {
  public:
   // `objects` have keys that begin with `prefix` (empty, or with a slash at its end). Keys that
   // cannot be paths of files are left out: with "..", ".", nothing between slashes, zero bytes, or
   // parts that are too long for a file name. If a key is both a file and a folder, it is a folder.
-  //
-  // Stores report times in seconds, and do not report removals. `before`, an earlier listing of the
-  // same or of a larger prefix (null: none), makes up for that: differences from it count as
-  // changes after everything in it.
+  Listing(std::string prefix, std::vector<Object> objects);
+  // The same, dated by one earlier listing, or by none (null).
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
+
+  // Stores report times in seconds, and do not report removals. Earlier listings of the same,
+  // larger or smaller prefixes make up for that: each node is compared with the last of `before`
+  // that covers it, and where it differs, it counts as changed after everything in all of them.
+  // Called at most once.
+  void Date(const std::vector<const Listing*>& before);
 
   // A file or a folder. A folder counts as changed when an entry was added or removed; times are
   // nanoseconds since 1970.
@@ -46,11 +50,12 @@ class Listing {
 
  private:
   void Add(Object object);
-  void Date(const Listing* before);
+  // Dates the nodes that `before` covers.
+  void Compare(const Listing& before, int64_t change_ns);
 
   const std::string prefix_;
   std::map<std::string, Node, std::less<>> nodes_;
-  int64_t newest_ns_ = 0;
+  int64_t newest_ns_ = 0;  // no node here, or in a listing before this one, has a later time
   std::vector<std::string> refused_;
 };
 

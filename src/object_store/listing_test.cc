@@ -74,6 +74,23 @@ TEST(AListing, NoticesWhatIsGoneAndWhatIsOlder) {
   EXPECT_GT(older.Find("r/m/a")->modified_ns, 200);
 }
 
+TEST(AListing, ComparesEachNodeWithTheNewestListingThatCoversIt) {
+  const Listing root(
+      "r/", {File("r/m/a", "1", 100), File("r/m-2/a", "1", 100), File("r/n/a", "1", 100)}, nullptr);
+  const Listing model("r/m/", {File("r/m/a", "2", 200), File("r/m/b", "1", 200)}, &root);
+  Listing again("r/", {File("r/m/a", "1", 100), File("r/m-2/a", "1", 100), File("r/n/a", "1", 100),
+                       File("r/n/b", "1", 150)});
+  again.Date({&root, &model});
+  EXPECT_GT(again.Find("r/m/a")->modified_ns, 200);
+  EXPECT_GT(again.Find("r/m")->modified_ns, model.Find("r/m")->modified_ns);
+  EXPECT_EQ(again.Find("r/m-2/a")->modified_ns, 100);
+  EXPECT_EQ(again.Find("r/n/a")->modified_ns, 100);
+  EXPECT_GT(again.Find("r/n/b")->modified_ns, 200);
+  Listing newer("r/m/", {File("r/m/a", "1", 100)});
+  newer.Date({&root, &model, &again});
+  EXPECT_EQ(newer.Find("r/m/a")->modified_ns, again.Find("r/m/a")->modified_ns);
+}
+
 TEST(AListing, IsTheSameAgainWhereNothingChanged) {
   const std::vector<Object> objects = {File("r/m/a", "1", 100), File("r/m/b", "2", 300)};
   const Listing first("r/", objects, nullptr);

@@ -2,7 +2,10 @@
 // The error texts follow Triton's core/src/filesystem/implementations/s3.h.
 #include "object_store/object_store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,8 +15,6 @@
 namespace nereid::object_store {
 namespace {
 
-// The number of folders that are remembered. Only a client that guesses names would ask for more.
-constexpr size_t kMaxKnown = 4096;
 constexpr size_t kMaxBuckets = 64;
 
 // Moves to the parent of a location; returns false at the bucket.
@@ -35,7 +36,8 @@ ObjectStore::ObjectStore(std::unique_ptr<Provider> provider, ObjectStoreOptions 
     : provider_(std::move(provider)),
       options_(std::move(options)),
       client_(options_.http),
-      cache_(options_.cache) {}
+      cache_(options_.cache),
+      forgets_at_(options_.max_known) {}
 
 base::Result<std::shared_ptr<Bucket>> ObjectStore::BucketFor(const std::string& path) const {
   NEREID_ASSIGN_OR_RETURN(Provider::Access access, provider_->Open(path, client_));
@@ -48,68 +50,138 @@ base::Result<std::shared_ptr<Bucket>> ObjectStore::BucketFor(const std::string& 
              std::make_shared<Bucket>(client_, std::move(access.protocol), options_.retry);
 }
 
-std::optional<ObjectStore::Known> ObjectStore::FindKnown(const Location& location) const {
-  std::optional<Known> newest;
+// Listings overlap: a repository is listed as a whole, and each folder in it once more when it is
+// loaded by name. Whatever was uploaded before a listing began is in it, so the one that began last
+// is the newest, however long each took. What is known of a folder itself is always from a later
+// listing than what is known of the folders above it: a listing that succeeds replaces what older
+// ones said about folders below it, and one that is older than a listing of the same folder or
+// above is not remembered. So the closest is the newest. Failures above a folder say nothing of it.
+const ObjectStore::Known* ObjectStore::FindKnown(const Location& location) const {
   Location at = location;
-  base::MutexLock lock(mutex_);
   do {
     const auto found = known_.find(at.ToString());
-    if (found != known_.end() && (!newest || found->second.number > newest->number)) {
-      newest = found->second;
-    }
+    if (found != known_.end()) return &found->second;
   } while (GoUp(at));
-  return newest;
+  return nullptr;
+}
+
+bool ObjectStore::IsOutdated(const Location& location, uint64_t number) const {
+  const auto own = known_.find(location.ToString());
+  if (own != known_.end() && own->second.number > number) return true;
+  for (Location at = location; GoUp(at);) {
+    const auto above = known_.find(at.ToString());
+    if (above != known_.end() && above->second.listing_number > number) return true;
+  }
+  return false;
+}
+
+std::vector<const Listing*> ObjectStore::ListingsOf(const Location& location) const {
+  std::vector<std::pair<uint64_t, const Listing*>> found;
+  const auto add = [&found](const Known& known) {
+    if (known.listing) found.emplace_back(known.listing_number, known.listing.get());
+  };
+  Location at = location;
+  do {
+    const auto known = known_.find(at.ToString());
+    if (known != known_.end()) add(known->second);
+  } while (GoUp(at));
+  const std::string below = location.ToString() + "/";
+  for (auto it = known_.lower_bound(below); it != known_.end() && it->first.starts_with(below);
+       ++it) {
+    add(it->second);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<const Listing*> listings;
+  for (const auto& [number, listing] : found) listings.push_back(listing);
+  return listings;
+}
+
+void ObjectStore::DropBelow(const Location& location, uint64_t number) const {
+  const std::string below = location.ToString() + "/";
+  for (auto it = known_.lower_bound(below); it != known_.end() && it->first.starts_with(below);) {
+    it = it->second.number < number ? known_.erase(it) : std::next(it);
+  }
+}
+
+// Only what says no more than the listings above it may be forgotten. Otherwise the next listing of
+// the folder would be compared with an older one, and a change that is undone would be no change.
+bool ObjectStore::IsMissing(const Known& known) const {
+  Location at = known.location;
+  do {
+    const auto found = known_.find(at.ToString());
+    if (found == known_.end() || !found->second.listing) continue;
+    if (found->second.listing->Find(known.location.key) != nullptr) return false;
+  } while (GoUp(at));
+  return true;
+}
+
+void ObjectStore::ForgetMissing() const {
+  for (auto it = known_.begin(); it != known_.end();) {
+    it = IsMissing(it->second) ? known_.erase(it) : std::next(it);
+  }
+  forgets_at_ = std::max(options_.max_known, 2 * known_.size());
+}
+
+base::Result<std::shared_ptr<Listing>> ObjectStore::Request(const std::string& path,
+                                                            const Location& location) const {
+  NEREID_ASSIGN_OR_RETURN(const std::shared_ptr<Bucket> bucket, BucketFor(path));
+  NEREID_ASSIGN_OR_RETURN(std::vector<Object> objects, bucket->List(location.Prefix()));
+  auto listing = std::make_shared<Listing>(location.Prefix(), std::move(objects));
+  for (const std::string& key : listing->refused()) {
+    NEREID_LOG(kWarning, "object '{}' of bucket '{}' is ignored: its key is no path of a file", key,
+               location.bucket_name);
+  }
+  return listing;
+}
+
+ObjectStore::Known ObjectStore::Remember(const Location& location, uint64_t number,
+                                         base::Result<std::shared_ptr<Listing>> listed) const {
+  base::MutexLock lock(mutex_);
+  if (!IsOutdated(location, number)) {
+    if (known_.size() >= forgets_at_) ForgetMissing();
+    // Under the lock, because a listing is to be compared with all that anybody has seen before it.
+    if (listed.ok()) {
+      (*listed)->Date(ListingsOf(location));
+      DropBelow(location, number);
+    }
+    Known& known = known_[location.ToString()];
+    known.location = location;
+    known.status = listed.status();
+    known.when = std::chrono::steady_clock::now();
+    known.number = number;
+    if (listed.ok()) {
+      known.listing = *std::move(listed);
+      known.listing_number = number;
+    }
+  }
+  return *FindKnown(location);
 }
 
 ObjectStore::Known ObjectStore::Fetch(const std::string& path, const Location& location) const {
-  const std::optional<Known> before = FindKnown(location);
-  Known known;
-  if (before) known.listing = before->listing;
-  const auto bucket = BucketFor(path);
-  if (bucket.ok()) {
-    auto objects = (*bucket)->List(location.Prefix());
-    if (objects.ok()) {
-      known.listing = std::make_shared<const Listing>(location.Prefix(), std::move(*objects),
-                                                      known.listing.get());
-    } else {
-      known.status = objects.status();
-    }
-  } else {
-    known.status = bucket.status();
+  uint64_t number = 0;
+  {
+    base::MutexLock lock(mutex_);
+    number = ++listings_;
   }
-  known.when = std::chrono::steady_clock::now();
-  if (known.status.ok()) {
-    for (const std::string& key : known.listing->refused()) {
-      NEREID_LOG(kWarning, "object '{}' of bucket '{}' is ignored: its key is no path of a file",
-                 key, location.bucket_name);
-    }
-  }
-  const std::string name = location.ToString();
-  base::MutexLock lock(mutex_);
-  known.number = ++refreshes_;
-  // Older knowledge of folders within it is outdated.
-  if (known.status.ok()) {
-    for (auto it = known_.lower_bound(name + "/");
-         it != known_.end() && it->first.starts_with(name + "/");) {
-      it = known_.erase(it);
-    }
-  }
-  if (known_.size() >= kMaxKnown) {
-    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
-      return a.second.number < b.second.number;
-    }));
-  }
-  known_[name] = known;
-  return known;
+  return Remember(location, number, Request(path, location));
 }
 
 base::Result<ObjectStore::View> ObjectStore::Look(const std::string& path, Kind kind) const {
   View view;
   NEREID_ASSIGN_OR_RETURN(view.location, provider_->Parse(path));
-  std::optional<Known> known = FindKnown(view.location);
-  Location to_list = view.location;
-  if (!known && kind == Kind::kAny) GoUp(to_list);
-  view.known = known ? std::move(*known) : Fetch(path, to_list);
+  bool is_known = false;
+  {
+    base::MutexLock lock(mutex_);
+    if (const Known* const known = FindKnown(view.location)) {
+      view.known = *known;
+      is_known = true;
+    }
+  }
+  if (!is_known) {
+    Location to_list = view.location;
+    if (kind == Kind::kAny) GoUp(to_list);
+    view.known = Fetch(path, to_list);
+  }
   NEREID_RETURN_IF_ERROR(view.known.status);
   view.node = view.known.listing->Find(view.location.key);
   return view;
@@ -134,27 +206,26 @@ base::Status ObjectStore::CheckRepository(const std::string& repository) const {
   return base::OkStatus();
 }
 
+bool ObjectStore::IsOldRoot(const Location& location) const {
+  base::MutexLock lock(mutex_);
+  const auto own = known_.find(location.ToString());
+  if (own == known_.end()) return false;
+  if (std::chrono::steady_clock::now() - own->second.when <= options_.root_stays) return false;
+  for (Location at = location; GoUp(at);) {
+    if (known_.contains(at.ToString())) return false;
+  }
+  return true;
+}
+
 base::Result<std::vector<repository::Entry>> ObjectStore::List(const std::string& folder) const {
   NEREID_ASSIGN_OR_RETURN(const Location location, provider_->Parse(folder));
-  {
-    // A root that is listed without a refresh must not be out of date for long.
-    base::MutexLock lock(mutex_);
-    const auto found = known_.find(location.ToString());
-    if (found != known_.end() &&
-        std::chrono::steady_clock::now() - found->second.when > options_.root_stays) {
-      found->second.number = 0;
-    }
-  }
-  base::Result<View> view = Look(folder, Kind::kFolder);
-  if (view.ok() && view->known.number == 0) {
-    static_cast<void>(Fetch(folder, location));
-    view = Look(folder, Kind::kFolder);
-  }
-  NEREID_RETURN_IF_ERROR(view.status());
-  if (view->node == nullptr || !view->node->is_folder) {
+  // A root that is listed without a refresh must not be out of date for long.
+  if (IsOldRoot(location)) Fetch(folder, location);
+  NEREID_ASSIGN_OR_RETURN(const View view, Look(folder, Kind::kFolder));
+  if (view.node == nullptr || !view.node->is_folder) {
     return base::InternalError("failed to open directory " + folder);
   }
-  return view->node->children;
+  return view.node->children;
 }
 
 bool ObjectStore::Exists(const std::string& path) const {

@@ -21,6 +21,8 @@ template <typename T>
 struct Expiring {
   T value;
   std::chrono::seconds lifetime = std::chrono::seconds::max();  // from now; max: for ever
+  // Not OK: none was found, and this says why; `value` is what does instead for that lifetime.
+  base::Status absence = {};
 };
 
 // Thread-safe. One caller at a time fetches, without a lock; the others get the value before it, or
@@ -36,7 +38,8 @@ class Renewed {
       : fetch_(std::move(fetch)), clock_(std::move(clock)) {}
 
   // Returns a value that has not expired, or why none can be had. If the renewal of a value that is
-  // still good fails, that value is used for the time being.
+  // still good fails, that value is used for the time being. Where a value was found once, its
+  // absence later is a failure, too: who gave it may not respond for a moment.
   base::Result<T> Get() {
     {
       base::MutexLock lock(mutex_);
@@ -53,12 +56,14 @@ class Renewed {
       is_fetching_ = true;
     }
     base::Result<Expiring<T>> fetched = fetch_();
-    const base::Status failure = fetched.status();
+    base::Status failure;
     std::optional<T> result;
     {
       base::MutexLock lock(mutex_);
       is_fetching_ = false;
       ++fetches_;
+      if (was_found_ && fetched.ok() && !fetched->absence.ok()) fetched = fetched->absence;
+      failure = fetched.status();
       failure_ = failure;
       Take(std::move(fetched));
       result = value_;
@@ -92,6 +97,7 @@ class Renewed {
       renew_at_ = std::min(now + kPause, expires_);
       return;
     }
+    if (fetched->absence.ok()) was_found_ = true;
     value_ = std::move(fetched->value);
     fetched_at_ = now;
     // A server that keeps tokens itself may return one that soon expires; without the second limit
@@ -108,7 +114,8 @@ class Renewed {
   base::CondVar fetched_;
   bool is_fetching_ NEREID_GUARDED_BY(mutex_) = false;
   uint64_t fetches_ NEREID_GUARDED_BY(mutex_) = 0;
-  base::Status failure_ NEREID_GUARDED_BY(mutex_);  // of the last fetch
+  base::Status failure_ NEREID_GUARDED_BY(mutex_);    // of the last fetch
+  bool was_found_ NEREID_GUARDED_BY(mutex_) = false;  // whether a fetch has found a value
   std::optional<T> value_ NEREID_GUARDED_BY(mutex_);
   base::TimePoint fetched_at_ NEREID_GUARDED_BY(mutex_);
   base::TimePoint renew_at_ NEREID_GUARDED_BY(mutex_);

@@ -126,7 +126,7 @@ Keys Fetch(HttpClient& client, const ContainerKeys& container) {
 
 Expiring<Credentials> NoKeys(const std::string& why) {
   NEREID_VLOG(1, "requests to S3 are not signed: there are no keys, and {}", why);
-  return {.value = {}, .lifetime = kNothingStays};
+  return {.value = {}, .lifetime = kNothingStays, .absence = base::UnavailableError(why)};
 }
 
 Keys Fetch(HttpClient& client, const MachineKeys& machine) {

@@ -58,8 +58,8 @@ KeySource FindKeySource(const object_store::Environment& environment, const std:
 // Names the source, without secrets: equal sources have equal names.
 std::string NameOf(const KeySource& source);
 
-// Fetches keys. A machine without a metadata service or without a role gives empty ones, which
-// leave requests unsigned. Errors quote no token and no key.
+// Fetches keys. A machine whose metadata service does not respond, or that has no role, gives empty
+// ones, which leave requests unsigned, with Expiring::absence. Errors quote no token and no key.
 base::Result<object_store::Expiring<Credentials>> FetchKeys(http_client::HttpClient& client,
                                                             const KeySource& source);
 

@@ -142,6 +142,26 @@ TEST_F(AKeySource, LeavesRequestsUnsignedOnAMachineWithoutARole) {
   EXPECT_EQ(keys->value.key_id, "");
 }
 
+TEST_F(AKeySource, GivesTheSameKeysWhileTheMetadataServiceOfTheMachineDoesNotRespond) {
+  variables_["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = server_.endpoint();
+  const std::string roles = "GET /latest/meta-data/iam/security-credentials/";
+  replies_["PUT /latest/api/token"].body = "session";
+  replies_[roles].body = "role";
+  replies_[roles + "role"].body = kMachineReply;
+  base::TimePoint now = std::chrono::steady_clock::now();
+  object_store::Renewed<Credentials> keys([this] { return FetchKeys(client_, Find()); },
+                                          [&now] { return now; });
+  ASSERT_EQ(keys.Get()->key_id, "K");
+  replies_["PUT /latest/api/token"] = {400};
+  now += std::chrono::years(1) - std::chrono::minutes(4);  // the longest that keys are kept
+  EXPECT_EQ(keys.Get()->key_id, "K");
+  now += std::chrono::minutes(5);
+  EXPECT_THAT(keys.Get().status().message(), HasSubstr("does not respond: HTTP status 400"));
+  replies_["PUT /latest/api/token"] = {200, {}, "session"};
+  replies_.erase(roles);
+  EXPECT_EQ(keys.Get().status().message(), "this machine has no role");
+}
+
 TEST_F(AKeySource, AsksTheAgentOfTheContainerWithTheAuthorizationOfTheMoment) {
   variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server_.endpoint() + "/keys";
   variables_["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = Write("token", "first\n");
