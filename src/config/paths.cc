@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/trim.h"
+#include "base/utf8.h"
 #include "config/errors.h"
 
 namespace nereid::config {
@@ -145,6 +146,9 @@ base::Status ValidateModelName(std::string_view name) {
       name.find_first_of(std::string_view("/\0", 2)) != std::string_view::npos) {
     return base::InvalidArgumentError(fmt::format(
         "invalid model name '{}', model name must not contain path traversal characters", name));
+  }
+  if (!base::IsValidUtf8(name)) {
+    return base::InvalidArgumentError("invalid model name, model name must be UTF-8");
   }
   return base::OkStatus();
 }

@@ -61,6 +61,9 @@ TEST(ModelName, IsOnePathComponent) {
               "Model name cannot be empty. Please enter a valid name to deploy.");
   }
   EXPECT_FALSE(ValidateModelName(std::string_view("a\0b", 3)).ok());
+  EXPECT_TRUE(ValidateModelName("modèle").ok());
+  EXPECT_EQ(ValidateModelName("mod\xe8le").message(),
+            "invalid model name, model name must be UTF-8");
 }
 
 TEST_F(ConfigPaths, EscapeIsCheckedAfterResolvingLinksAndDots) {

@@ -31,13 +31,22 @@ std::optional<struct stat> Stat(const std::string& path) {
   return status;
 }
 
+// Whether the error means that nothing is at a path, or nothing that this process may see. Any
+// other one (EIO, ESTALE, ETIMEDOUT) is a file system's trouble, which says nothing of the path:
+// what seems to be gone would be unloaded.
+bool MeansAbsence(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ||
+         error == EPERM || error == ENAMETOOLONG;
+}
+
 // Whether an entry of the folder is a folder itself; nothing if it has vanished, or is a dangling
-// link.
+// link. One that cannot be examined for another reason is taken for a folder, so that whoever opens
+// it gets the reason.
 std::optional<bool> IsFolderIn(const std::string& folder, const dirent& entry) {
   if (entry.d_type == DT_DIR || entry.d_type == DT_REG) return entry.d_type == DT_DIR;
   const auto status = Stat(config::JoinPath(folder, entry.d_name));
-  if (!status) return std::nullopt;
-  return S_ISDIR(status->st_mode);
+  if (status) return S_ISDIR(status->st_mode);
+  return MeansAbsence(errno) ? std::nullopt : std::optional(true);
 }
 
 int64_t Nanoseconds(const timespec& time) {
@@ -100,28 +109,35 @@ struct CloseFolder {
 }  // namespace
 
 base::Result<std::vector<Entry>> LocalStore::List(const std::string& folder) const {
-  const std::unique_ptr<DIR, CloseFolder> open(::opendir(folder.c_str()));
-  if (open == nullptr) {
+  const auto failed = [&folder](std::string_view what) {
     return base::InternalError(
-        fmt::format("failed to open directory {}: {}", folder, std::strerror(errno)));
-  }
+        fmt::format("failed to {} directory {}: {}", what, folder, std::strerror(errno)));
+  };
+  const std::unique_ptr<DIR, CloseFolder> open(::opendir(folder.c_str()));
+  if (open == nullptr) return failed("open");
   std::vector<Entry> entries;
-  while (const dirent* entry = ::readdir(open.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(open.get());
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     const std::optional<bool> is_folder = IsFolderIn(folder, *entry);
     if (is_folder) entries.push_back({std::string(name), *is_folder});
   }
+  if (errno != 0) return failed("read");
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return entries;
 }
 
-bool LocalStore::Exists(const std::string& path) const { return ::access(path.c_str(), F_OK) == 0; }
+bool LocalStore::Exists(const std::string& path) const {
+  return ::access(path.c_str(), F_OK) == 0 || !MeansAbsence(errno);
+}
 
 bool LocalStore::IsFolder(const std::string& path) const {
   const auto status = Stat(path);
-  return status && S_ISDIR(status->st_mode);
+  return status ? S_ISDIR(status->st_mode) : !MeansAbsence(errno);
 }
 
 base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_bytes) const {

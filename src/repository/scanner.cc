@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "config/complete.h"
 #include "config/parse.h"
 #include "config/paths.h"
@@ -128,6 +129,13 @@ Listing Scanner::List() const {
         place.id.name = std::move(name);
         place.is_mapped = true;
       }
+      // Clients could not read an index, nor Prometheus a page, that has such a name.
+      if (!base::IsValidUtf8(place.id.name)) {
+        if (IsNewTrouble(place.folder, "its name is not UTF-8")) {
+          NEREID_LOG(kWarning, "'{}' is no model: its name is not UTF-8", place.folder);
+        }
+        continue;
+      }
       if (!listing.places.try_emplace(place.id, place).second) listing.duplicates.insert(place.id);
     }
   }
@@ -239,10 +247,14 @@ ModelSource Scanner::Look(const ModelPlace& place, const Overrides& overrides) c
   source.model_folder = place.folder;
   source.shown_folder = place.repository.empty() ? place.id.name : place.folder;
   source.config_path = ConfigPath(source.model_folder);
-  const auto entries = store_.List(source.model_folder);
+  auto entries = store_.List(source.model_folder);
+  if (entries.ok()) {
+    source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
+    // Again: what was added before the time was taken would not be a change later.
+    entries = store_.List(source.model_folder);
+  }
   if (entries.ok()) {
     source.versions = FindVersions(*entries);
-    source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
     if (!overrides.config_json) source.config_advice = ConfigAdvice(source, *entries);
     source.config = ReadConfig(source, overrides);
     if (place.is_mapped && source.config.ok()) source.config->name = source.name;

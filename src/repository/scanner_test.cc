@@ -136,6 +136,14 @@ TEST_F(Repositories, ReportAllFaultsOfAModelTogether) {
   EXPECT_THAT(why, HasSubstr("unexpected directory name 'bad' for model 'x'"));
 }
 
+TEST_F(Repositories, LeaveOutFoldersWhoseNamesAreNotUtf8) {
+  Model("a/modèle");
+  Model("a/mod\xe8le");
+  const ScanResult result = Scan();
+  EXPECT_EQ(result.models.size(), 1u);
+  EXPECT_TRUE(result.models.contains("modèle"));
+}
+
 TEST_F(Repositories, AskAgentsAboutModelsThatNameThem) {
   Model("a/none");
   Model("a/read", std::string(kIdentity) + "model_repository_agents { agents { name: 'log' } }");

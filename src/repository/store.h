@@ -35,10 +35,11 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Returns the direct entries of a folder, sorted by name. Entries that vanish or cannot be
-  // examined (a dangling link) are left out.
+  // Returns the direct entries of a folder, sorted by name. Entries that vanish or lead nowhere (a
+  // dangling link) are left out.
   virtual base::Result<std::vector<Entry>> List(const std::string& folder) const = 0;
-  // Whether there is a file or folder of this path. An unreachable one counts as absent.
+  // Whether there is a file or folder of this path. One that cannot be seen for trouble with the
+  // storage may count as present, so that reading it says why.
   virtual bool Exists(const std::string& path) const = 0;
   // Whether the path is a folder; false also if it does not exist.
   virtual bool IsFolder(const std::string& path) const = 0;
