@@ -47,6 +47,11 @@ class DemandHost {
   // Waits, for a limited time, until the memory of unloaded and replaced versions of the model and
   // its parts is free; returns whether it is.
   virtual bool AwaitTeardown(const std::string& name) = 0;
+  // Whether the model is loaded with a configuration or files that came with a load request: the
+  // next load after an unload would not bring them back.
+  virtual bool IsOverridden(const std::string& name) = 0;
+  // Returns the models that an ensemble needs, loaded or not, as far as they are known.
+  virtual std::set<std::string> PartsOf(const std::string& name) = 0;
   // Pins a version that is ready. Does not block.
   virtual base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) = 0;
   // Pins any version that is ready; empty if the model is not loaded. Does not block.
@@ -72,6 +77,8 @@ class EngineDemandHost final : public DemandHost {
   base::Status Unload(const std::string& name, bool with_parts) override;
   bool UnloadIdle(const std::string& name) override;
   bool AwaitTeardown(const std::string& name) override;
+  bool IsOverridden(const std::string& name) override { return control_.IsOverridden(name); }
+  std::set<std::string> PartsOf(const std::string& name) override { return control_.PartsOf(name); }
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override;
   core::ModelHandle FindAny(std::string_view name) override { return life_cycle_.FindAny(name); }
   ModelActivities Observe() override;

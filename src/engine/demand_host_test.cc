@@ -154,6 +154,23 @@ TEST_F(IdleUnloadTest, UnloadsThePartsThatAnEnsembleLeavesBehind) {
   EXPECT_TRUE(WaitUntilGone("b:1"));
 }
 
+TEST_F(IdleUnloadTest, KeepsTheConfigurationOfALoadRequestThatALaterLoadHasNotReplaced) {
+  repositories_.AddOverride("{}", InstancesConfig("a", 2));
+  StartDemand();
+  EXPECT_TRUE(demand_->Load("a", {.config = "{}"}).ok());
+  EXPECT_TRUE(demand_->Load("a", {}).ok());
+  EXPECT_TRUE(demand_->Load("b", {}).ok());
+  // What goes, goes in the order of the names.
+  EXPECT_TRUE(WaitUntilGone("b:1"));
+  ASSERT_TRUE(IsReady("a"));
+  EXPECT_EQ(Pin("a")->config().instance_group.size(), 1u);
+  EXPECT_TRUE(demand_->Unload("a", /*with_parts=*/false).ok());
+  ASSERT_TRUE(WaitUntilGone("a:1"));
+  events_.Take();
+  EXPECT_TRUE(demand_->Load("a", {}).ok());
+  EXPECT_TRUE(WaitUntilGone("a:1"));
+}
+
 TEST_F(IdleUnloadTest, ForgetsTheFailedLoadOfAModelThatIsGone) {
   factory_.Fail("a:1", "the file is damaged");
   StartDemand();

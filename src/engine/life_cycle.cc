@@ -43,6 +43,34 @@ std::vector<LoadedVersion*> OuterFirst(std::vector<LoadedVersion*> versions) {
   return ordered;
 }
 
+// Returns the one of `versions` that is `model`; null if there is none.
+const LoadedVersion* FindVersion(
+    const std::map<VersionKey, std::unique_ptr<LoadedVersion>>& versions,
+    const core::Model& model) {
+  const auto found = std::ranges::find_if(
+      versions, [&](const auto& entry) { return entry.second->model().get() == &model; });
+  return found == versions.end() ? nullptr : found->second.get();
+}
+
+// Closes all of `versions`, in this order, to requests if none has requests or sequences; otherwise
+// changes nothing and returns false.
+bool HoldAllIfIdle(const std::vector<LoadedVersion*>& versions) {
+  std::vector<core::Model*> held;
+  bool is_idle = true;
+  for (const LoadedVersion* version : versions) {
+    core::Model& model = *version->model();
+    is_idle = model.TryHold();
+    if (!is_idle) break;
+    held.push_back(&model);
+    // Asked when no request can begin a sequence any more.
+    is_idle = model.scheduler().SequenceCount() == 0;
+    if (!is_idle) break;
+  }
+  if (is_idle) return true;
+  for (core::Model* const model : held) model->EndHold();
+  return false;
+}
+
 }  // namespace
 
 LifeCycle::LifeCycle(const ModelFactory& factory, LifeCycleOptions options)
@@ -83,20 +111,27 @@ std::shared_ptr<core::Model> LifeCycle::LoadedModel(const ModelId& id, int64_t v
   return model;
 }
 
+bool LifeCycle::HasSameParts(const LoadJob& job) const {
+  const ModelId id = job.source->id();
+  bool is_loaded = false;
+  base::MutexLock lock(mutex_);
+  for (auto it = loaded_.lower_bound({id, 0}); it != loaded_.end() && it->first.id == id; ++it) {
+    if (!it->second->IsMadeOf(job.parts)) return false;
+    is_loaded = true;
+  }
+  return is_loaded;
+}
+
 std::shared_ptr<const config::ModelConfig> LifeCycle::ConfigOf(const core::Model& model) const {
   base::MutexLock lock(mutex_);
-  for (const auto& [key, loaded] : loaded_) {
-    if (loaded->model().get() == &model) return loaded->CurrentConfig();
-  }
-  return model.shared_config();
+  const LoadedVersion* const loaded = FindVersion(loaded_, model);
+  return loaded == nullptr ? model.shared_config() : loaded->CurrentConfig();
 }
 
 std::shared_ptr<const repository::ModelSource> LifeCycle::SourceOf(const core::Model& model) const {
   base::MutexLock lock(mutex_);
-  for (const auto& [key, loaded] : loaded_) {
-    if (loaded->model().get() == &model) return loaded->source;
-  }
-  return nullptr;
+  const LoadedVersion* const loaded = FindVersion(loaded_, model);
+  return loaded == nullptr ? nullptr : loaded->source;
 }
 
 std::vector<std::shared_ptr<core::Model>> LifeCycle::Models() const {
@@ -390,6 +425,8 @@ void LifeCycle::Unload(const std::set<ModelId>& ids, Rules rules) {
       failures_.Forget({id, FailureHistory::kNoVersion});
       const bool has_rules = states_.Find(id) != nullptr && states_.Find(id)->traffic != nullptr;
       if (has_rules && rules == Rules::kForgotten) states_.SetTraffic(id, nullptr);
+      // Otherwise a model that has no version would be missed for ever.
+      states_.RemoveIfEmpty(id);
     }
     teardown_.Expect(retired);
     PublishLocked(ids);
@@ -423,22 +460,9 @@ bool LifeCycle::HoldIdle(const std::set<ModelId>& ids) {
   for (const auto& [key, loaded] : loaded_) {
     if (ids.contains(key.id)) versions.push_back(loaded.get());
   }
-  std::vector<core::Model*> held;
-  bool is_idle = true;
   // A step of a request that is in progress must find its model, and cannot wait for it. Without
   // requests in the ensembles there are no steps.
-  for (const LoadedVersion* version : OuterFirst(std::move(versions))) {
-    core::Model& model = *version->model();
-    is_idle = model.TryHold();
-    if (!is_idle) break;
-    held.push_back(&model);
-    // Asked when no request can begin a sequence any more.
-    is_idle = model.scheduler().SequenceCount() == 0;
-    if (!is_idle) break;
-  }
-  if (is_idle) return true;
-  for (core::Model* const model : held) model->EndHold();
-  return false;
+  return HoldAllIfIdle(OuterFirst(std::move(versions)));
 }
 
 bool LifeCycle::WaitUntilGone(const std::set<ModelId>& ids, base::TimePoint deadline) {

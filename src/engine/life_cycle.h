@@ -89,6 +89,8 @@ class LifeCycle {
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // Returns the loaded version of that number, or the highest for -1; null if there is none.
   std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
+  // Whether versions of the job's ensemble are loaded, all of them made of the parts of the job.
+  bool HasSameParts(const LoadJob& job) const;
 
   // A loaded version with its load time. Holding it keeps the model from being destroyed.
   struct Loaded {

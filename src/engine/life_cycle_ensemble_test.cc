@@ -220,6 +220,20 @@ TEST_F(AnEnsemble, HasItsModelsUntilTheEndOfItsRequestsAlsoWhenItIsUnloaded) {
   EXPECT_TRUE(life_cycle_->HoldIdle({"last"}));
 }
 
+TEST_F(AnEnsemble, HasTheSamePartsUntilOneIsReplaced) {
+  const auto has_same_parts = [this](const std::vector<std::string>& steps) {
+    return life_cycle_->HasSameParts(Job(Ensemble("e", steps)));
+  };
+  EXPECT_TRUE(has_same_parts({"first", "last"}));
+  EXPECT_FALSE(has_same_parts({"last", "first"}));
+  EXPECT_FALSE(life_cycle_->HasSameParts(Job(Ensemble("f", {"first", "last"}))));
+  factory_.Fail("last:1", "broken", 1);
+  EXPECT_THAT(Load(Plain("last").With({{1, 2}})), HasSubstr("broken"));
+  EXPECT_TRUE(has_same_parts({"first", "last"}));
+  EXPECT_EQ(Load(Plain("last").With({{1, 2}})), "OK");
+  EXPECT_FALSE(has_same_parts({"first", "last"}));
+}
+
 TEST_F(AnEnsemble, IsMadeAnewWithEachLoad) {
   EXPECT_EQ(Load(Ensemble("e", {"first", "last"})), "OK");
   EXPECT_EQ(events_.Count("load e:1"), 2u);

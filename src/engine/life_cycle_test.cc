@@ -276,6 +276,18 @@ TEST_F(ALifeCycle, ForgetsAFailureWithAnUnload) {
   EXPECT_TRUE(life_cycle_->Table().all_ready());
 }
 
+TEST_F(ALifeCycle, ForgetsAModelWithoutVersionsWithAnUnload) {
+  EXPECT_THAT(Load(Plain().With(SpecificVersions({9}))), HasSubstr("at least one version"));
+  ASSERT_EQ(Load(Plain("other")), "OK");
+  EXPECT_FALSE(life_cycle_->Table().all_ready());
+  life_cycle_->Unload({"m"});
+  EXPECT_TRUE(life_cycle_->Table().all_ready());
+  EXPECT_EQ(life_cycle_->Table().Record("m"), nullptr);
+  EXPECT_EQ(FindError("m"), "Not found: Request for unknown model: 'm' is not found");
+  EXPECT_EQ(Load(Plain()), "OK");
+  EXPECT_TRUE(Pin("m"));
+}
+
 TEST_F(ALifeCycle, LoadsAgainWhileTheOldVersionStillHasRequests) {
   ASSERT_EQ(Load(Plain()), "OK");
   core::ModelHandle request = Pin("m");

@@ -55,7 +55,7 @@ base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const ModelFactory& fac
     base::Result<std::unique_ptr<ServableModel>> made =
         is_ensemble ? factory.LoadEnsemble(*job.source, version, job.parts)
                     : factory.Load(*job.source, version, [&load] { return load.CheckWanted(); });
-    if (made.ok()) return std::make_unique<LoadedVersion>(job.source, *std::move(made));
+    if (made.ok()) return std::make_unique<LoadedVersion>(job.source, *std::move(made), job.parts);
     const base::Status why(made.status().code(), repository::WithAdvice(made.status().message(),
                                                                         job.source->config_advice));
     if (retries == 0) return why;

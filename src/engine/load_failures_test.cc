@@ -23,6 +23,25 @@ TEST(LoadFailures, AreToldUntilThePauseIsOver) {
   EXPECT_FALSE(failures.Contains("other"));
 }
 
+TEST(LoadFailures, DoNotCountAfterAnUnloadDuringTheLoad) {
+  const base::Status given_up = base::UnavailableError("given up");
+  LoadFailures failures{seconds(2)};
+  failures.NoteBegin();
+  failures.NoteUnload("m");
+  EXPECT_EQ(failures.Note("m", given_up, At(0)).retry_after(), seconds(2));
+  EXPECT_FALSE(failures.Contains("m"));
+  // The unload of a part ends the load of its ensemble, but not that of another one.
+  EXPECT_EQ(failures.Note("e", given_up, At(0), {"p", "m"}).message(), "given up");
+  EXPECT_FALSE(failures.Contains("e"));
+  EXPECT_EQ(failures.Note("f", given_up, At(0), {"p"}).message(), "given up");
+  EXPECT_TRUE(failures.Contains("f"));
+  failures.NoteBegin();
+  EXPECT_EQ(failures.Note("m", given_up, At(0)).message(), "given up");
+  EXPECT_TRUE(failures.Contains("m"));
+  failures.NoteUnload("m");
+  EXPECT_FALSE(failures.Contains("m"));
+}
+
 TEST(LoadFailures, MakeLongerPausesUpToAMinute) {
   LoadFailures failures{seconds(1)};
   for (const int expected : {1, 2, 4, 8, 16, 32, 60, 60}) {

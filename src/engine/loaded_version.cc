@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loaded_version.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nereid::engine {
@@ -24,12 +25,19 @@ std::set<repository::ModelId> StepsOf(const repository::ModelSource& source) {
 }  // namespace
 
 LoadedVersion::LoadedVersion(std::shared_ptr<const repository::ModelSource> made_from,
-                             std::unique_ptr<ServableModel> made)
+                             std::unique_ptr<ServableModel> made,
+                             const std::vector<std::shared_ptr<core::Model>>& made_of)
     : id(made_from->id()),
       steps(StepsOf(*made_from)),
+      parts(made_of.begin(), made_of.end()),
       files(made_from->files),
       source(std::move(made_from)),
       servable(std::move(made)) {}
+
+bool LoadedVersion::IsMadeOf(const std::vector<std::shared_ptr<core::Model>>& models) const {
+  return std::ranges::equal(
+      parts, models, [](const auto& part, const auto& model) { return part.lock() == model; });
+}
 
 std::set<std::shared_ptr<repository::ModelFiles>> LoadedVersion::FilesInUse() const {
   std::set<std::shared_ptr<repository::ModelFiles>> in_use;

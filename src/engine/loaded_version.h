@@ -15,12 +15,16 @@ namespace nereid::engine {
 
 // Thread-compatible; any thread may read const members.
 struct LoadedVersion {
+  // `made_of` has the model of each step of an ensemble.
   LoadedVersion(std::shared_ptr<const repository::ModelSource> made_from,
-                std::unique_ptr<ServableModel> made);
+                std::unique_ptr<ServableModel> made,
+                const std::vector<std::shared_ptr<core::Model>>& made_of = {});
 
   const repository::ModelId id;
   // The models that the steps of an ensemble name; empty for other models.
   const std::set<repository::ModelId> steps;
+  // What an ensemble was made of. Not owned, because a model that was replaced must be free to go.
+  const std::vector<std::weak_ptr<core::Model>> parts;
   // Destroyed after the servable, because the backend uses the files until then.
   const std::shared_ptr<repository::ModelFiles> files;
   // The source that the version was loaded from or, after a change of the instances, the source of
@@ -38,6 +42,8 @@ struct LoadedVersion {
   std::shared_ptr<const config::ModelConfig> CurrentConfig() const {
     return changed_config != nullptr ? changed_config : model()->shared_config();
   }
+  // Whether an ensemble was made of these models, one for each step.
+  bool IsMadeOf(const std::vector<std::shared_ptr<core::Model>>& models) const;
   // Returns the files it was loaded from and, after a change of the instances, those of the change.
   std::set<std::shared_ptr<repository::ModelFiles>> FilesInUse() const;
 };

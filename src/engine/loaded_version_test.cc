@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/testing/fakes.h"
 #include "engine/testing/fakes.h"
 
 namespace nereid::engine {
@@ -97,6 +98,22 @@ TEST_F(AVersion, KnowsTheModelsOfItsSteps) {
   EXPECT_TRUE(version_->steps.empty());
   LoadFrom(EnsembleConfig("e", {"p", "q:2", "p"}));
   EXPECT_EQ(version_->steps, (std::set<repository::ModelId>{"p", "q"}));
+}
+
+TEST_F(AVersion, KnowsTheModelsThatItWasMadeOf) {
+  const std::shared_ptr<core::Model> p = core::MakeFakeModel(0, {1});
+  std::shared_ptr<core::Model> q = core::MakeFakeModel(0, {1});
+  EXPECT_TRUE(version_->IsMadeOf({}));
+  EXPECT_FALSE(version_->IsMadeOf({p}));
+  auto source = std::make_shared<repository::ModelSource>(
+      MakeSource(EnsembleConfig("e", {"p", "q"}), events_));
+  const LoadedVersion ensemble(source, *factory_.LoadEnsemble(*source, 1, {p, q}), {p, q});
+  EXPECT_TRUE(ensemble.IsMadeOf({p, q}));
+  EXPECT_FALSE(ensemble.IsMadeOf({q, p}));
+  EXPECT_FALSE(ensemble.IsMadeOf({p}));
+  // It does not keep them.
+  q = core::MakeFakeModel(0, {1});
+  EXPECT_FALSE(ensemble.IsMadeOf({p, q}));
 }
 
 TEST_F(AVersion, UsesTheFilesOfItsLoadAndOfItsInstances) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/log.h"
 #include "config/paths.h"
@@ -26,15 +26,24 @@ base::Status NotExplicit() {
       "control mode 'explicit'");
 }
 
-// The error of a load by name. Triton only says that it failed, and logs the reason.
-base::Status FailedToPoll(const std::string& name, const std::map<ModelId, std::string>& refused) {
-  std::string reasons;
-  for (const auto& [id, reason] : refused) {
-    if (id.name == name) reasons += (reasons.empty() ? "" : "\n") + reason;
-  }
-  if (reasons.empty()) reasons = "model not found in any model repository";
+// The error of a load by name. Triton only says that it failed, and logs the reason. The reasons of
+// parts of an ensemble count if there is nothing to say of the ensemble itself.
+base::Status FailedToPoll(const std::string& name, const ModelPlan& plan) {
+  constexpr const char* kNotThere = "model not found in any model repository";
+  std::vector<std::string> own;
+  std::vector<std::string> of_parts;
+  const auto add = [&](const ModelId& id, const std::string& reason) {
+    if (id.name == name) {
+      own.push_back(reason);
+    } else {
+      of_parts.push_back(fmt::format("part '{}': {}", id.Text(), reason));
+    }
+  };
+  for (const auto& [id, reason] : plan.refused) add(id, reason);
+  for (const std::string& missing : plan.missing) add(missing, kNotThere);
   return base::InternalError(
-      fmt::format("failed to load '{}', failed to poll from model repository: {}", name, reasons));
+      fmt::format("failed to load '{}', failed to poll from model repository: {}", name,
+                  fmt::join(own.empty() ? of_parts : own, "\n")));
 }
 
 // Writes the files of a load request to a folder of their own.
@@ -213,7 +222,7 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
 
 base::Status ModelControl::CheckLoad(const std::string& name, const ModelPlan& plan) const {
   NEREID_RETURN_IF_ERROR(CheckLoaded({name}, plan));
-  if (!plan.all_polled) return FailedToPoll(name, plan.refused);
+  if (!plan.all_polled) return FailedToPoll(name, plan);
   base::MutexLock lock(mutex_);
   for (const auto& [id, info] : infos_) {
     if (id.name != name) continue;
@@ -278,6 +287,12 @@ std::set<std::string> ModelControl::PartsOf(const std::string& name) const {
   return parts;
 }
 
+bool ModelControl::IsOverridden(const std::string& name) const {
+  base::MutexLock lock(mutex_);
+  const auto info = infos_.find(ModelId{std::string(), name});
+  return info != infos_.end() && info->second.is_overridden;
+}
+
 std::vector<service::IndexEntry> ModelControl::Index(bool only_ready) const {
   const repository::Listing listing = scanner_.List();
   const ModelTable& table = life_cycle_.Table();
@@ -331,7 +346,7 @@ void ModelControl::Execute(const ModelPlan& plan) {
                 [&](const EnsembleEntry& entry) { return !plan.affected.contains(entry.id); });
   UnloadLost(ensembles, plan);
   LoadPlain(plan);
-  LoadEnsembles(ensembles);
+  LoadEnsembles(ensembles, plan);
 }
 
 void ModelControl::UnloadLost(const std::vector<EnsembleEntry>& ensembles, const ModelPlan& plan) {
@@ -363,6 +378,7 @@ void ModelControl::RunJobs(std::vector<LoadJob> jobs) {
     // The next scan must find the same change again.
     if (!results[i].ok()) {
       info.timestamp = info.previous;
+      info.is_overridden = info.was_overridden;
       auto source = std::make_shared<repository::ModelSource>(*info.source);
       source->files.reset();  // nothing was loaded from them
       info.source = std::move(source);
@@ -382,7 +398,8 @@ void ModelControl::LoadPlain(const ModelPlan& plan) {
   RunJobs(std::move(jobs));
 }
 
-void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
+void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles,
+                                 const ModelPlan& plan) {
   // Invalid ensembles are unloaded together at the end: a request in an outer ensemble still needs
   // the inner one.
   std::set<ModelId> lost;
@@ -393,12 +410,15 @@ void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
       const EnsembleEntry& entry = ensembles[i];
       if (!entry.status.ok()) continue;
       base::Result<LoadJob> job = PrepareEnsemble(entry);
-      if (job.ok()) {
-        jobs.push_back(*std::move(job));
-      } else {
+      if (!job.ok()) {
         SetInvalid(entry.id, job.status());
         lost.insert(entry.id);
+        continue;
       }
+      // A model that could not be replaced has stayed. Polling tries it again and again, which must
+      // not replace the ensembles around it each time.
+      if (!plan.changed.contains(entry.id) && life_cycle_.HasSameParts(*job)) continue;
+      jobs.push_back(*std::move(job));
     }
     RunJobs(std::move(jobs));
   }

@@ -56,6 +56,9 @@ class ModelControl {
   // Returns the names of the models in the steps of an ensemble, and of the ensembles among them;
   // empty for other models.
   std::set<std::string> PartsOf(const std::string& name) const;
+  // Whether the model is loaded with a configuration or files that came with a load request, which
+  // the next load after an unload would not bring back. False for models in namespaces.
+  bool IsOverridden(const std::string& name) const;
   // Returns the models in the repositories and any other loaded ones, with their states.
   std::vector<service::IndexEntry> Index(bool only_ready) const;
   // Refuses further operations and waits for those in progress; returns false if `deadline` passes
@@ -82,7 +85,8 @@ class ModelControl {
   // Unloads the ensembles that no load of the plan can make valid, and the removed models.
   void UnloadLost(const std::vector<EnsembleEntry>& ensembles, const ModelPlan& plan);
   void LoadPlain(const ModelPlan& plan);
-  void LoadEnsembles(const std::vector<EnsembleEntry>& ensembles);
+  // Loads the ensembles that are new or modified, or whose models are others than before.
+  void LoadEnsembles(const std::vector<EnsembleEntry>& ensembles, const ModelPlan& plan);
   base::Status CheckPart(const EnsembleEntry& entry, const ModelId& part,
                          const std::set<int64_t>& versions) const;
   base::Result<LoadJob> PrepareEnsemble(const EnsembleEntry& entry) const;

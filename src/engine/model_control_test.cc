@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 
 #include "engine/testing/model_control_fixture.h"
 
@@ -83,6 +84,15 @@ TEST_F(AModelControl, LoadsAgainOnlyWhatChanged) {
   repositories_.Touch("m");
   EXPECT_EQ(Load("m"), "OK");
   EXPECT_EQ(events_.Count("load m:1"), 2u);
+}
+
+TEST_F(AModelControl, ForgetsAModelWithoutVersionsThatIsUnloaded) {
+  repositories_.Put(Plain("m").With(SpecificVersions({9})));
+  EXPECT_THAT(Load("m"), HasSubstr("at least one version must be available"));
+  EXPECT_FALSE(life_cycle_->Table().all_ready());
+  EXPECT_EQ(Unload("m"), "OK");
+  EXPECT_TRUE(life_cycle_->Table().all_ready());
+  EXPECT_THAT(Index(), ElementsAre("m"));
 }
 
 TEST_F(AModelControl, KeepsWhatIsReadyWhenALoadFails) {
@@ -238,6 +248,27 @@ TEST_F(AModelControl, SaysWhichPartOfAnEnsembleFailed) {
   EXPECT_EQ(Load("outer"), "OK");
 }
 
+TEST_F(AModelControl, SaysWhichPartOfAnEnsembleCannotBeReadNow) {
+  repositories_.Put(Ensemble("e", {"p", "q"}));
+  repositories_.Put(Plain("p"));
+  repositories_.Put(Plain("q"));
+  ASSERT_EQ(Load("e"), "OK");
+  FakeModel unfit = Plain("p");
+  unfit.refusal = base::InvalidArgumentError("no backend");
+  repositories_.Put(unfit);
+  const std::string failure =
+      "Internal: failed to load 'e', failed to poll from model repository: ";
+  EXPECT_EQ(Load("e"), failure + "part 'p': no backend");
+  repositories_.Remove("q");
+  EXPECT_EQ(Load("e"),
+            failure + "part 'p': no backend\npart 'q': model not found in any model repository");
+  EXPECT_TRUE(IsReady("e"));
+  // What is to be said of the ensemble itself comes alone.
+  repositories_.Remove("e");
+  EXPECT_EQ(Load("e"), failure + "model not found in any model repository");
+  EXPECT_TRUE(IsReady("e"));
+}
+
 TEST_F(AModelControl, RefusesAnEnsembleOfAVersionThatIsNotThere) {
   repositories_.Put(Ensemble("e", {"p:2"}));
   repositories_.Put(Plain("p"));
@@ -360,6 +391,31 @@ TEST_F(AModelControl, LoadsWithAConfigurationInPlaceOfTheFile) {
   // The configuration file does not take effect before it changes.
   ASSERT_EQ(Load("m"), "OK");
   EXPECT_EQ(events_.Count("load m:1"), 1u);
+  EXPECT_TRUE(control_->IsOverridden("m"));
+  ASSERT_EQ(Unload("m"), "OK");
+  EXPECT_FALSE(control_->IsOverridden("m"));
+}
+
+TEST_F(AModelControl, KnowsWhetherARequestBroughtTheConfigurationThatIsServed) {
+  repositories_.Put(Plain("m"));
+  repositories_.AddOverride("{}", InstancesConfig("m", 2));
+  ASSERT_EQ(Load("m"), "OK");
+  EXPECT_FALSE(control_->IsOverridden("m"));
+  // A load that fails changes nothing, whichever of the two it brings.
+  factory_.Fail("m:1", "broken", 1);
+  EXPECT_THAT(Load("m", {.config = "{}"}), HasSubstr("broken"));
+  EXPECT_FALSE(control_->IsOverridden("m"));
+  ASSERT_EQ(Load("m", {.config = "{}"}), "OK");
+  EXPECT_TRUE(control_->IsOverridden("m"));
+  FakeModel newer = Plain("m");
+  newer.config_time_ns = std::numeric_limits<int64_t>::max();
+  repositories_.Remove("m");
+  repositories_.Put(newer);
+  factory_.Fail("m:1", "broken", 1);
+  EXPECT_THAT(Load("m"), HasSubstr("broken"));
+  EXPECT_TRUE(control_->IsOverridden("m"));
+  ASSERT_EQ(Load("m"), "OK");
+  EXPECT_FALSE(control_->IsOverridden("m"));
 }
 
 TEST_F(AModelControl, LoadsFilesInPlaceOfTheRepositoryAndKeepsThemAsLongAsTheyAreServed) {

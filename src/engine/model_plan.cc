@@ -14,15 +14,19 @@
 namespace nereid::engine {
 namespace {
 
-// Adds a load of `source` to the plan.
+// Adds a load of `source` to the plan. `is_overridden`: something of it came with the load request.
 void Accept(repository::ModelSource source, repository::ModelTimestamp timestamp,
-            const ModelInfos& now, ModelPlan& plan) {
+            bool is_overridden, const ModelInfos& now, ModelPlan& plan) {
   const ModelId id = source.id();
   const auto known = now.find(id);
   ModelInfo info;
   info.source = std::make_shared<const repository::ModelSource>(std::move(source));
   info.timestamp = std::move(timestamp);
-  if (known != now.end()) info.previous = known->second.timestamp;
+  info.is_overridden = is_overridden;
+  if (known != now.end()) {
+    info.previous = known->second.timestamp;
+    info.was_overridden = known->second.is_overridden;
+  }
   plan.infos[id] = std::move(info);
   plan.changed.insert(id);
 }
@@ -33,7 +37,10 @@ void PollName(const repository::ModelScanner& scanner, const std::string& name,
               ModelPlan& plan) {
   std::vector<repository::ModelPlace> places;
   if (config::ValidateModelName(name).ok()) places = scanner.Find(name);
-  if (places.empty()) plan.all_polled = false;
+  if (places.empty()) {
+    plan.all_polled = false;
+    plan.missing.insert(name);
+  }
   for (const repository::ModelPlace& place : places) {
     const auto known = now.find(place.id);
     const bool is_known = known != now.end();
@@ -52,7 +59,7 @@ void PollName(const repository::ModelScanner& scanner, const std::string& name,
     repository::ModelTimestamp timestamp = source.timestamp;
     // The configuration file takes effect again only if it is newer than the load request.
     if (config) timestamp.SetConfigTime(wall_time_ns);
-    Accept(std::move(source), std::move(timestamp), now, plan);
+    Accept(std::move(source), std::move(timestamp), config.has_value(), now, plan);
   }
 }
 
@@ -66,7 +73,9 @@ void PollFiles(const repository::ModelScanner& scanner, const std::string& name,
         {.id = {std::string(), name}, .repository = {}, .folder = folder->path(), .files = folder},
         {.config_json = order.options.config});
     // There is no timestamp, so that a load without files brings back the model in the repository.
-    if (source.config.ok()) return Accept(std::move(source), {}, now, plan);
+    if (source.config.ok()) {
+      return Accept(std::move(source), {}, /*is_overridden=*/true, now, plan);
+    }
     const std::string reason(source.config.status().message());
     plan.refused[name] = base::HideTemporaryFolder(reason, folder->path(), name);
   } else {
@@ -132,7 +141,7 @@ ModelPlan PlanPoll(const repository::ModelScanner& scanner, const ModelInfos& no
   for (auto& [id, source] : scan.models) {
     if (changes.added.contains(id) || changes.modified.contains(id)) {
       repository::ModelTimestamp timestamp = source.timestamp;
-      Accept(std::move(source), std::move(timestamp), now, plan);
+      Accept(std::move(source), std::move(timestamp), /*is_overridden=*/false, now, plan);
     } else {
       plan.refused[id] = std::string(source.config.status().message());
     }

@@ -26,10 +26,14 @@ struct ModelInfo {
   repository::ModelTimestamp timestamp;
   repository::ModelTimestamp previous;  // restored to `timestamp` if the load fails
   bool is_wanted = true;                // loaded by name, not only as part of an ensemble
-  base::Status load_status;             // of the last load
-  bool is_invalid = false;              // an ensemble that does not fit its models
-  std::string told;                     // what was logged about that
-  uint64_t revision = 0;                // differs after each change of `source` or `timestamp`
+  // Whether `source` has a configuration or files that came with a load request. They are lost when
+  // the model is unloaded.
+  bool is_overridden = false;
+  bool was_overridden = false;  // restored to `is_overridden` if the load fails
+  base::Status load_status;     // of the last load
+  bool is_invalid = false;      // an ensemble that does not fit its models
+  std::string told;             // what was logged about that
+  uint64_t revision = 0;        // differs after each change of `source` or `timestamp`
 };
 using ModelInfos = std::map<ModelId, ModelInfo>;
 
@@ -44,6 +48,7 @@ struct ModelPlan {
   // them until the plan is carried out.
   std::set<ModelId> held;
   std::map<ModelId, std::string> refused;  // not loadable, and why
+  std::set<std::string> missing;           // names that were looked for and that no repository has
   bool keeps_rules = false;                // of what it unloads, which will be loaded again
   bool all_polled = true;  // everything that was requested was found and is loadable
 };

@@ -271,6 +271,7 @@ TEST_F(APlan, OfALoadSaysWhatIsMissing) {
   EXPECT_FALSE(last_.all_polled);
   EXPECT_THAT(Names(last_.changed), ElementsAre("e"));
   EXPECT_THAT(last_.refused, IsEmpty());
+  EXPECT_THAT(last_.missing, ElementsAre("missing", "no/name"));
 }
 
 TEST_F(APlan, OfALoadKeepsAModelWhoseFilesAreUnfitNow) {
@@ -289,16 +290,20 @@ TEST_F(APlan, WithAConfigurationLoadsUntilTheFilesAreNewer) {
   const LoadOrder order{.names = {"m"}, .options = {.config = "{}"}, .wall_time_ns = 500};
   Do(PlanLoad(repositories_, order, now_));
   EXPECT_EQ(now_.at("m").source->config->instance_group.size(), 1u);
+  EXPECT_TRUE(now_.at("m").is_overridden);
   // Files from before the request do not bring their configuration back, and repeating the request
   // counts as a change.
   Load({"m"});
   EXPECT_THAT(last_.changed, IsEmpty());
+  EXPECT_TRUE(now_.at("m").is_overridden);
   Do(PlanLoad(repositories_, order, now_));
   EXPECT_THAT(Names(last_.changed), ElementsAre("m"));
   repositories_.Touch("m");
   Load({"m"});
   EXPECT_THAT(Names(last_.changed), ElementsAre("m"));
   EXPECT_THAT(now_.at("m").source->config->instance_group, IsEmpty());
+  EXPECT_FALSE(now_.at("m").is_overridden);
+  EXPECT_TRUE(now_.at("m").was_overridden);
 }
 
 TEST_F(APlan, WithAConfigurationConcernsOnlyTheModelNamed) {
@@ -309,6 +314,8 @@ TEST_F(APlan, WithAConfigurationConcernsOnlyTheModelNamed) {
   Do(PlanLoad(repositories_, {.names = {"e"}, .options = {.config = "{}"}}, now_));
   EXPECT_EQ(now_.at("e").source->config->ensemble_scheduling()->step.size(), 2u);
   EXPECT_EQ(now_.at("p").source->config->name, "p");
+  EXPECT_TRUE(now_.at("e").is_overridden);
+  EXPECT_FALSE(now_.at("p").is_overridden);
 }
 
 TEST_F(APlan, WithFilesLoadsTheseUntilThereAreNone) {
@@ -322,9 +329,11 @@ TEST_F(APlan, WithFilesLoadsTheseUntilThereAreNone) {
   EXPECT_THAT(Names(last_.changed), ElementsAre("m"));
   EXPECT_EQ(now_.at("m").source->repository, "");
   EXPECT_EQ(now_.at("m").source->files, *folder);
+  EXPECT_TRUE(now_.at("m").is_overridden);
   Load({"m"});
   EXPECT_THAT(Names(last_.changed), ElementsAre("m"));
   EXPECT_EQ(now_.at("m").source->repository, "repo");
+  EXPECT_FALSE(now_.at("m").is_overridden);
 }
 
 TEST_F(APlan, WithUnfitFilesKeepsWhatWasLoadedAndHidesTheFolder) {

@@ -123,6 +123,45 @@ TEST_F(AServerThatPolls, TriesAgainWhatFailedAndTellsItOnce) {
   EXPECT_EQ(log.Count("successfully loaded 'm'"), 1u);
 }
 
+TEST_F(AServerThatPolls, IsReadyAgainWhenAModelWithoutVersionsIsGone) {
+  repositories_.Put(Plain("good"));
+  EXPECT_EQ(Start(), "OK");
+  repositories_.Put(Plain("m").With(SpecificVersions({9})));
+  Poll();
+  EXPECT_FALSE(life_cycle_->Table().all_ready());
+  repositories_.Remove("m");
+  Poll();
+  EXPECT_TRUE(life_cycle_->Table().all_ready());
+  EXPECT_THAT(Index(), ElementsAre("good:1 READY"));
+}
+
+// Otherwise the statistics of the ensembles would begin again with each poll.
+TEST_F(AServerThatPolls, LeavesEnsemblesAloneWhosePartCannotBeReplaced) {
+  const CapturedLog log;
+  repositories_.Put(Ensemble("outer", {"inner"}));
+  repositories_.Put(Ensemble("inner", {"p"}));
+  repositories_.Put(Plain("p"));
+  EXPECT_EQ(Start(), "OK");
+  const core::Model* const outer = &*Pin("outer");
+  repositories_.Touch("p");
+  factory_.Fail("p:1", "broken");
+  for (int i = 0; i < 3; ++i) Poll();
+  EXPECT_EQ(events_.Count("load p:1"), 4u);
+  EXPECT_EQ(events_.Count("load inner:1"), 1u);
+  EXPECT_EQ(events_.Count("load outer:1"), 1u);
+  EXPECT_EQ(&*Pin("outer"), outer);
+  EXPECT_EQ(log.Count("successfully loaded 'inner'"), 1u);
+  // An ensemble that is changed is replaced all the same, and so is the one around it.
+  repositories_.Touch("inner");
+  Poll();
+  EXPECT_EQ(events_.Count("load inner:1"), 2u);
+  EXPECT_EQ(events_.Count("load outer:1"), 2u);
+  factory_.Mend("p:1");
+  Poll();
+  EXPECT_EQ(events_.Count("load inner:1"), 3u);
+  EXPECT_EQ(events_.Count("load outer:1"), 3u);
+}
+
 TEST_F(AServerThatPolls, TellsOnceWhatIsWrongWithAnEnsemble) {
   const CapturedLog log;
   repositories_.Put(Ensemble("e", {"p"}));

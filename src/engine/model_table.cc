@@ -137,16 +137,22 @@ ModelTable::Entry ModelTable::MakeEntry(const repository::ModelId& id, const Mod
   return entry;
 }
 
-ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named)
+ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named,
+                       const std::set<repository::ModelId>& gone)
     : parts_(before.parts_), names_(before.names_) {
   std::map<size_t, ModelRecords> of_parts;
-  bool has_new = false;
-  for (const auto& [id, record] : changed) {
+  const auto with = [&](const repository::ModelId& id) -> ModelRecords& {
     const size_t part = PartOf(id.Text());
     const auto [place, is_first] = of_parts.try_emplace(part);
     if (is_first && parts_[part] != nullptr) place->second = parts_[part]->models;
-    has_new |= !place->second.contains(id);
-    place->second[id] = record;
+    return place->second;
+  };
+  bool has_other_models = false;
+  for (const auto& [id, record] : changed) {
+    has_other_models |= with(id).insert_or_assign(id, record).second;
+  }
+  for (const repository::ModelId& id : gone) {
+    if (FindEntry(id.Text()) != nullptr) has_other_models |= with(id).erase(id) > 0;
   }
   for (auto& [part, models] : of_parts) {
     parts_[part] = std::make_shared<const Part>(std::move(models));
@@ -157,7 +163,7 @@ ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, co
     to_be_asked_.insert(to_be_asked_.end(), part->to_be_asked.begin(), part->to_be_asked.end());
   }
   // If no model changed, the names did.
-  if (named && (has_new || changed.empty())) SetNames(*named);
+  if (named && (has_other_models || changed.empty())) SetNames(*named);
 }
 
 // Hashes the end of the text, because that is where numbered models differ.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All models and versions that were ever loaded or tried, with their states. Requests are resolved
-// against it and the repository index is printed from it. Immutable: a change publishes a new
-// table, which shares all unchanged parts with the previous one, so that each of a thousand
+// The models that were loaded or tried, and all their versions, with their states. Requests are
+// resolved against it and the repository index is printed from it. Immutable: a change publishes a
+// new table, which shares all unchanged parts with the previous one, so that each of a thousand
 // successive loads costs the same.
 #pragma once
 
@@ -69,8 +69,9 @@ class ModelTable {
   ModelTable& operator=(const ModelTable&) = delete;
   explicit ModelTable(const ModelRecords& models, const Named& named = std::nullopt)
       : ModelTable(ModelTable(), models, named) {}
-  // Copies `before` and replaces the records of `changed`.
-  ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named);
+  // Copies `before`, replaces the records of `changed` and leaves out those of `gone`.
+  ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named,
+             const std::set<repository::ModelId>& gone = {});
 
   // Pins a ready version; "" is the highest ready one, or that of the model's rules. The version
   // may be a label. The handle says whether the request has to be directed.
@@ -96,7 +97,8 @@ class ModelTable {
   const std::vector<core::Model*>& to_be_asked() const { return to_be_asked_; }
   // Returns all models, ordered by id.
   std::map<repository::ModelId, const ModelRecord*> models() const;
-  // Returns null if the model was never loaded or tried.
+  // Returns null if the model was never loaded or tried, or was unloaded without having had a
+  // version.
   const ModelRecord* Record(const repository::ModelId& id) const;
 
  private:

@@ -144,6 +144,22 @@ TEST(ModelTable, AChangeLeavesTheOtherModelsAsTheyWere) {
   EXPECT_TRUE(before.all_ready());
 }
 
+TEST(ModelTable, LeavesOutModelsThatAreGone) {
+  const auto model = MakeModel();
+  ModelRecords records;
+  records["m"].versions[1] = {.state = VersionState::kReady, .model = model};
+  records["none"];
+  const ModelTable before(records);
+  EXPECT_FALSE(before.all_ready());
+  const ModelTable after(before, {}, std::nullopt, {"none", "unknown"});
+  EXPECT_EQ(FindError(after, "none", ""),
+            "Not found: Request for unknown model: 'none' is not found");
+  EXPECT_EQ(&*after.Find("m", "").value(), model.get());
+  EXPECT_EQ(after.models().size(), 1u);
+  EXPECT_TRUE(after.all_ready());
+  EXPECT_NE(before.Record("none"), nullptr);
+}
+
 TEST(ModelTable, ResolvesNamesInNamespaces) {
   const auto model = MakeModel();
   ModelRecords records;
@@ -167,6 +183,11 @@ TEST(ModelTable, ResolvesNamesInNamespaces) {
   const ModelTable after(before, {{c, records[a]}}, named);
   EXPECT_EQ(FindError(after, "n", ""),
             "Not found: Identifier of model 'n' is not found in global map");
+  // One that is gone is not.
+  const ModelTable without(after, {{a, records[a]}}, named, {c});
+  EXPECT_EQ(FindError(without, "n", ""),
+            "Invalid argument: Request for unknown model: 'n' is not found");
+  EXPECT_EQ(&*without.Find("m", "").value(), model.get());
 }
 
 TEST(Model, IsNotPinnedOnceClosedAndTellsWhenTheLastUseEnds) {

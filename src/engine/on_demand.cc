@@ -30,6 +30,11 @@ constexpr size_t kNoticeThreads = 4;
 
 base::TimePoint Now() { return std::chrono::steady_clock::now(); }
 
+// The time of timers in so long.
+uint64_t TimerTimeIn(milliseconds time) {
+  return base::NowNs() + static_cast<uint64_t>(duration_cast<base::nanoseconds>(time).count());
+}
+
 EvictionOptions PolicyOf(const OnDemandOptions& options, size_t kinds) {
   EvictionOptions policy{.min_stay = options.min_stay, .idle_limit = options.idle_unload};
   policy.budgets.assign(kinds, options.gpu_memory_budget);
@@ -125,11 +130,7 @@ void OnDemand::Await(std::string_view name, std::string_view version, Waiter don
       PendingModel& pending = QueueLocked(std::string(name));
       pending.waiting.push_back({std::string(version), now, std::move(done)});
       ++counts_.waiting;
-      if (counts_.waiting == 1) {
-        timer_.ArmAt(
-            base::NowNs() +
-            static_cast<uint64_t>(duration_cast<base::nanoseconds>(options_.load_wait).count()));
-      }
+      if (counts_.waiting == 1) timer_.ArmAt(TimerTimeIn(options_.load_wait));
       return;
     }
   }
@@ -251,6 +252,12 @@ base::Status OnDemand::Load(const std::string& name, const service::LoadOptions&
 }
 
 base::Status OnDemand::Unload(const std::string& name, bool with_parts) {
+  {
+    base::MutexLock lock(mutex_);
+    // Noted before, because a load that it ends may be settled first. Not for any name that clients
+    // think of.
+    if (known_.contains(name)) failures_.NoteUnload(name);
+  }
   NEREID_RETURN_IF_ERROR(host_.Unload(name, with_parts));
   base::MutexLock lock(mutex_);
   policy_.NoteUnloaded(name);
@@ -304,12 +311,8 @@ void OnDemand::Run() {
     }
     mutex_.Lock();
     if (is_stopping_ || has_progress) continue;
-    if (queue_.empty()) {
-      changed_.WaitUntil(mutex_, tidied + kTidyInterval);
-    } else {
-      // Others may have become idle meanwhile.
-      changed_.WaitUntil(mutex_, Now() + kBlockedInterval);
-    }
+    // While models wait for memory, others may become idle.
+    changed_.WaitUntil(mutex_, queue_.empty() ? tidied + kTidyInterval : Now() + kBlockedInterval);
   }
   has_ended_ = true;
   changed_.NotifyAll();
@@ -325,11 +328,9 @@ bool OnDemand::ServeQueue() {
   // Once a model waits for memory, later ones must not take what becomes free.
   bool may_evict = true;
   for (const std::string& name : names) {
-    if (Serve(name, may_evict) == Progress::kDone) {
-      has_progress = true;
-    } else {
-      may_evict = false;
-    }
+    const bool is_done = Serve(name, may_evict) == Progress::kDone;
+    has_progress |= is_done;
+    may_evict &= is_done;
   }
   return has_progress;
 }
@@ -401,6 +402,7 @@ void OnDemand::LoadNow(const std::string& name) {
     if (pending == pending_.end()) return;  // the server stops
     pending->second.is_loading = true;
     pending->second.loading_since = Now();
+    failures_.NoteBegin();
     // Another order may come with other options, and is carried out by a load of its own.
     std::deque<DemandOrder*>& orders = pending->second.orders;
     if (!orders.empty()) {
@@ -416,11 +418,11 @@ void OnDemand::LoadNow(const std::string& name) {
     // Requests may have found it meanwhile. They end; later ones are refused.
     static_cast<void>(Unload(name, /*with_parts=*/true));
   }
+  const bool is_overridden = host_.IsOverridden(name);
   DemandOutcomes outcomes;
   {
     base::MutexLock lock(mutex_);
-    const bool is_own = options.config.has_value() || !options.files.empty();
-    if (told.ok()) policy_.PinWhileLoaded(name, is_own);
+    if (told.ok()) policy_.PinWhileLoaded(name, is_overridden);
     if (order != nullptr) TellLocked(*order, load.status.ok() ? told : load.status);
     outcomes = TakeWaitingLocked(name, told);
     const auto pending = pending_.find(name);
@@ -436,6 +438,7 @@ void OnDemand::LoadNow(const std::string& name) {
 base::Status OnDemand::Settle(const std::string& name, const MeasuredLoad& load) {
   // Of an ensemble that failed, some parts may be loaded.
   if (!load.status.ok()) Observe(load.Grown());
+  const std::set<std::string> parts = host_.PartsOf(name);
   uint64_t waiting = 0;
   {
     base::MutexLock lock(mutex_);
@@ -444,7 +447,7 @@ base::Status OnDemand::Settle(const std::string& name, const MeasuredLoad& load)
     if (!load.status.ok()) {
       ++counts_.failed_loads;
       base::Status told = LoadFailed(name, load.status);
-      return known_.contains(name) ? failures_.Note(name, std::move(told), now) : told;
+      return known_.contains(name) ? failures_.Note(name, std::move(told), now, parts) : told;
     }
     ++counts_.loads;
     failures_.Forget(name);

@@ -92,7 +92,8 @@ class OnDemand {
   // LifeCycle::Find.
   void Await(std::string_view name, std::string_view version, Waiter done);
   // Loads the model now, also if the last load failed. A model with options stays until it is
-  // unloaded explicitly, because a later load would bring back other files. Blocks.
+  // unloaded explicitly or a load brings other files, because a load after an unload would bring
+  // those. Blocks.
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   // Unloads the model, whatever uses it; the next request loads it again. Blocks.
   base::Status Unload(const std::string& name, bool with_parts);

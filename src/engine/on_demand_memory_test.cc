@@ -232,10 +232,23 @@ TEST_F(OnDemandMemoryTest, KeepsAModelThatWasLoadedWithItsOwnConfiguration) {
   EXPECT_THAT(host_.Loaded(), ElementsAre("a", "c"));
 }
 
+TEST_F(OnDemandMemoryTest, KeepsAModelWhoseOwnConfigurationALoadWithoutOneLeavesAsItIs) {
+  for (const char* name : {"a", "b"}) host_.Add(name, 50);
+  Start({.idle_unload = milliseconds(1)});
+  EXPECT_EQ(demand_->Load("a", {.config = "{}", .files = {}}).ToString(), "OK");
+  EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
+  EXPECT_EQ(Use("b"), "OK");
+  // What goes, goes in the order of the names.
+  host_.WaitUntilUnloaded("b");
+  EXPECT_THAT(host_.Loaded(), ElementsAre("a"));
+}
+
 TEST_F(OnDemandMemoryTest, LetsAModelGoThatHasTheFilesOfTheRepositoryAgain) {
   host_.Add("a", 50);
   Start({.idle_unload = milliseconds(1)});
   EXPECT_EQ(demand_->Load("a", {.config = "{}", .files = {}}).ToString(), "OK");
+  // Newer files, which take the place of the configuration.
+  host_.Add("a", 50);
   EXPECT_EQ(demand_->Load("a", {}).ToString(), "OK");
   host_.WaitUntilUnloaded("a");
 }

@@ -145,6 +145,45 @@ TEST_F(OnDemandTest, LoadsAgainWhatWasUnloadedExplicitly) {
   EXPECT_EQ(host_.LoadCount("a"), 2u);
 }
 
+// What an unload ends is not a failure of the model.
+TEST_F(OnDemandTest, ServesAModelAgainWhoseLoadWasEndedByAnUnload) {
+  host_.Add("a", 40);
+  host_.Add("part", 40);
+  host_.SetParts("a", {"part"});
+  Start({.failure_pause = std::chrono::hours(1)});
+  for (const char* unloaded : {"a", "part"}) {
+    host_.Hold("a");
+    std::future<Found> request = Ask("a");
+    host_.WaitUntilLoading("a");
+    // The unload is over before anybody hears what came of the load.
+    std::promise<void> is_unloaded;
+    host_.SetMeasureHook([over = is_unloaded.get_future().share()] { over.wait(); });
+    EXPECT_EQ(demand_->Unload(unloaded, false).ToString(), "OK");
+    is_unloaded.set_value();
+    const base::Status status = request.get().status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the load was given up"));
+    EXPECT_GT(status.retry_after().count(), 0);
+    EXPECT_TRUE(demand_->IsServable("a"));
+    host_.LetGo("a");
+    EXPECT_EQ(Use("a"), "OK");
+    EXPECT_EQ(demand_->Unload("a", true).ToString(), "OK");
+  }
+}
+
+TEST_F(OnDemandTest, RemembersAFailureAlthoughAnotherModelIsUnloadedDuringTheLoad) {
+  host_.Add("a", 40);
+  host_.Add("b", 40);
+  host_.Hold("a");
+  host_.Fail("a", "the file is damaged");
+  Start({.failure_pause = std::chrono::hours(1)});
+  std::future<Found> request = Ask("a");
+  host_.WaitUntilLoading("a");
+  EXPECT_EQ(demand_->Unload("b", false).ToString(), "OK");
+  host_.LetGo("a");
+  EXPECT_FALSE(request.get().ok());
+  EXPECT_FALSE(demand_->IsServable("a"));
+}
+
 TEST_F(OnDemandTest, TriesAFailedLoadAgainAfterAPause) {
   host_.Add("a", 40);
   host_.Fail("a", "the file is damaged");

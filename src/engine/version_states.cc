@@ -9,6 +9,11 @@ VersionStates::VersionStates(bool has_namespaces) {
   if (has_namespaces) named_.emplace();
 }
 
+void VersionStates::RemoveIfEmpty(const repository::ModelId& id) {
+  const auto record = records_.find(id);
+  if (record != records_.end() && record->second.versions.empty()) records_.erase(record);
+}
+
 void VersionStates::SetLoading(const VersionKey& key) {
   VersionRecord& record = Record(key);
   if (record.state == VersionState::kReady) return;
@@ -76,10 +81,15 @@ bool VersionStates::SetNamed(std::set<repository::ModelId> ids) {
 std::shared_ptr<const ModelTable> VersionStates::MakeTable(
     const ModelTable& before, const std::set<repository::ModelId>& changed) const {
   ModelRecords records;
+  std::set<repository::ModelId> gone;
   for (const repository::ModelId& id : changed) {
-    if (const auto record = records_.find(id); record != records_.end()) records.insert(*record);
+    if (const auto record = records_.find(id); record != records_.end()) {
+      records.insert(*record);
+    } else {
+      gone.insert(id);
+    }
   }
-  return std::make_shared<const ModelTable>(before, records, named_);
+  return std::make_shared<const ModelTable>(before, records, named_, gone);
 }
 
 }  // namespace nereid::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of all model versions that were ever loaded or tried, and their transitions:
+// The states of the model versions that were loaded or tried, and their transitions:
 //
 //   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
 //                    \-> UNAVAILABLE "<why>"
@@ -31,6 +31,8 @@ class VersionStates {
 
   // Adds a model, even if its load failed.
   void AddModel(const repository::ModelId& id) { records_[id]; }
+  // Forgets a model that is unloaded, if no version of it ever had a state.
+  void RemoveIfEmpty(const repository::ModelId& id);
   void SetLoading(const VersionKey& key);
   void SetReady(const VersionKey& key, std::shared_ptr<core::Model> model);
   // Records a failed load. Does nothing for a version that was ready before.
@@ -55,7 +57,8 @@ class VersionStates {
   const ModelRecord* Find(const repository::ModelId& id) const;
   // Sets the models that a name without a namespace can refer to. Returns whether that is a change.
   bool SetNamed(std::set<repository::ModelId> ids);
-  // Returns a copy of `before` with the current states of the models in `changed`.
+  // Returns a copy of `before` with the current states of the models in `changed`, without those
+  // that are unknown.
   std::shared_ptr<const ModelTable> MakeTable(const ModelTable& before,
                                               const std::set<repository::ModelId>& changed) const;
 

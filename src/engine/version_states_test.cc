@@ -141,6 +141,24 @@ TEST_F(States, KnowModelsThatWereTriedInVain) {
   EXPECT_FALSE(Table().all_ready());
 }
 
+TEST_F(States, ForgetAModelThatNeverHadAVersion) {
+  states_.AddModel("m");
+  states_.AddModel("n");
+  states_.SetReady({"other", 1}, new_);
+  const auto before = states_.MakeTable(ModelTable(), {"m", "n", "other"});
+  states_.RemoveIfEmpty("m");
+  states_.RemoveIfEmpty("other");
+  states_.RemoveIfEmpty("unknown");
+  const auto after = states_.MakeTable(*before, {"m", "other", "unknown"});
+  EXPECT_EQ(after->Record("m"), nullptr);
+  EXPECT_TRUE(after->Find("other", "").ok());
+  // The other one is still missed.
+  EXPECT_NE(after->Record("n"), nullptr);
+  EXPECT_FALSE(after->all_ready());
+  states_.RemoveIfEmpty("n");
+  EXPECT_TRUE(states_.MakeTable(*after, {"n"})->all_ready());
+}
+
 TEST_F(States, OfOtherModelsComeFromTheTableBefore) {
   states_.SetReady(kOne, old_);
   states_.SetReady({"other", 1}, new_);

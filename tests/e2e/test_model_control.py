@@ -134,7 +134,10 @@ def test_what_cannot_be_loaded_says_so(empty_repository, start_server, client_of
     assert message.endswith(";\n")
     assert index(server)[("broken", "1")][0] == "UNAVAILABLE"
     assert not server.is_ready()
+    # What is not wanted any more is not missed.
     client.unload_model("broken")
+    client.unload_model("no_versions")
+    assert server.is_ready()
     text = "model not found in any model repository."
     servers.wait_until(lambda: server.log.count(text) == 1, "the log tells of it once")
 
@@ -513,6 +516,16 @@ def test_an_ensemble_without_its_parts_says_why(empty_repository, start_server, 
     assert error_of(client.load_model, "lonely") == (
         "load failed for model 'lonely': ensemble lonely contains models that are not available or "
         "ambiguous: absent\n")
+    # One that is served stays so when the configuration of a part becomes unreadable.
+    models.write_model(empty_repository, "good", IDENTITY)
+    models.write_model(empty_repository, "served", ENSEMBLE.format(part="good"))
+    client.load_model("served")
+    path = empty_repository / "good" / "config.pbtxt"
+    path.write_text("max_batch_size: 'x'")
+    assert error_of(client.load_model, "served").startswith(
+        "failed to load 'served', failed to poll from model repository: part 'good': failed to read text proto from "
+        f"{path}")
+    assert client.is_model_ready("served")
 
 
 @pytest.mark.parametrize("unloads", [[("late", False)], [("e", True)], [("e", False), ("late", False)]])

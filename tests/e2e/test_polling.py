@@ -119,6 +119,16 @@ def test_a_model_in_two_repositories_is_in_none(tmp_path, start_server):
     client.close()
 
 
+@pytest.mark.newer
+def test_a_model_without_versions_is_missed_until_it_is_gone(empty_repository, start_server):
+    models.write_model(empty_repository, "m", IDENTITY)
+    server = start_server(empty_repository, args=POLL)
+    models.write_model(empty_repository, "empty", IDENTITY, {})
+    servers.wait_until(lambda: not server.is_ready(), "the model without versions is missed")
+    shutil.rmtree(empty_repository / "empty")
+    servers.wait_until(server.is_ready, "it is gone")
+
+
 def test_a_repository_that_is_away_for_a_while_keeps_its_models(tmp_path, start_server):
     one, two = tmp_path / "one", tmp_path / "two"
     models.write_model(one, "m", IDENTITY)

@@ -129,21 +129,37 @@ class FakeDemandHost final : public DemandHost {
     for (const auto& [name, bytes] : bytes_) names.insert(name);
     return names;
   }
-  base::Status Load(const std::string& name, const service::LoadOptions& /*options*/) override {
+  base::Status Load(const std::string& name, const service::LoadOptions& options) override {
     base::MutexLock lock(mutex_);
     if (!loading_.empty()) faults_.push_back(name + " is loaded beside " + loading_);
     loading_ = name;
+    is_given_up_ = false;
     ++loads_[name];
     changed_.NotifyAll();
-    while (held_.contains(name)) changed_.Wait(mutex_);
+    while (held_.contains(name) && !is_given_up_) changed_.Wait(mutex_);
     loading_.clear();
+    changed_.NotifyAll();
+    if (is_given_up_) return base::InvalidArgumentError("the load was given up");
     wanted_.insert(name);
+    const bool is_changed = changed_files_.contains(name);
     const base::Status status = LoadLocked(name);
+    // As in the server, a configuration from a request stays until the files change.
+    if (status.ok() && options.config) {
+      overridden_.insert(name);
+    } else if (status.ok() && is_changed) {
+      overridden_.erase(name);
+    }
     peak_ = std::max(peak_, UsedLocked());
     return status;
   }
   base::Status Unload(const std::string& name, bool with_parts) override {
     base::MutexLock lock(mutex_);
+    // As in the server, a load in progress is given up first.
+    if (loading_ == name || (!loading_.empty() && parts_[loading_].contains(name))) {
+      is_given_up_ = true;
+      changed_.NotifyAll();
+    }
+    while (is_given_up_ && !loading_.empty()) changed_.Wait(mutex_);
     // Requests may still use them.
     for (const std::string& one : with_parts ? UnloadedWithLocked(name) : std::set{name}) {
       TakeLocked(one);
@@ -172,6 +188,14 @@ class FakeDemandHost final : public DemandHost {
     bool is_free = FreeLocked(name);
     for (const std::string& part : parts_[name]) is_free = FreeLocked(part) && is_free;
     return is_free;
+  }
+  bool IsOverridden(const std::string& name) override {
+    base::MutexLock lock(mutex_);
+    return overridden_.contains(name);
+  }
+  std::set<std::string> PartsOf(const std::string& name) override {
+    base::MutexLock lock(mutex_);
+    return parts_[name];
   }
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) override {
     base::MutexLock lock(mutex_);
@@ -257,6 +281,7 @@ class FakeDemandHost final : public DemandHost {
   void TakeLocked(const std::string& name) NEREID_REQUIRES(mutex_) {
     const auto found = loaded_.find(name);
     wanted_.erase(name);
+    overridden_.erase(name);
     if (found == loaded_.end()) return;
     leaving_.emplace(name, std::move(found->second));
     loaded_.erase(found);
@@ -309,11 +334,13 @@ class FakeDemandHost final : public DemandHost {
   std::map<std::string, std::set<std::string>> parts_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> changed_files_ NEREID_GUARDED_BY(mutex_);  // not loaded since
   std::set<std::string> held_ NEREID_GUARDED_BY(mutex_);
-  std::set<std::string> wanted_ NEREID_GUARDED_BY(mutex_);  // loaded by name
+  std::set<std::string> wanted_ NEREID_GUARDED_BY(mutex_);      // loaded by name
+  std::set<std::string> overridden_ NEREID_GUARDED_BY(mutex_);  // loaded with a configuration
   std::function<void()> measure_hook_ NEREID_GUARDED_BY(mutex_);
   std::set<std::string> without_default_ NEREID_GUARDED_BY(mutex_);
   std::string loads_after_find_ NEREID_GUARDED_BY(mutex_);
   std::string loading_ NEREID_GUARDED_BY(mutex_);
+  bool is_given_up_ NEREID_GUARDED_BY(mutex_) = false;  // the load in progress
   std::map<std::string, Version> loaded_ NEREID_GUARDED_BY(mutex_);
   std::multimap<std::string, Version> leaving_ NEREID_GUARDED_BY(mutex_);  // not free yet
   // Whoever has dropped the last pin may not be done with that.
