@@ -6,6 +6,8 @@
 // within another one's handling does not recurse.
 #pragma once
 
+#include <exception>
+
 #include "base/inbox.h"
 
 namespace nereid::base {
@@ -21,16 +23,26 @@ class Strand {
   // further up its stack. The strand is not touched any more once the event can be handled.
   [[nodiscard]] bool Push(Event& event) { return inbox_.Push(event); }
 
-  // Calls `handle` with one event after another until none is left. REQUIRES: Push returned true
-  // on this thread. The strand has to outlive this, but not the last step of it, after which
-  // another thread may be the driver.
+  // Calls `handle` with one event after another until none is left. If that throws, the other
+  // events are handled nevertheless, because nobody else would, and then the first exception leaves
+  // here. REQUIRES: Push returned true on this thread. The strand has to outlive this, but not the
+  // last step of it, after which another thread may be the driver.
   template <typename Handle>
   void Drive(Handle handle) {
     const Driving driving(*this);
+    std::exception_ptr failure;
     do {
       Queue<Event> events = inbox_.TakeAll();
-      while (Event* const event = events.Pop()) handle(*event);
+      while (Event* const event = events.Pop()) {
+        try {
+          handle(*event);
+        } catch (...) {
+          if (failure == nullptr) failure = std::current_exception();
+        }
+      }
     } while (!inbox_.TryRest());
+    if (failure != nullptr) [[unlikely]]
+      std::rethrow_exception(failure);
   }
 
   // Whether the calling thread is inside Drive, where it must not wait for an event of the strand.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <latch>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,37 @@ TEST(Strand, LeavesEventsToTheThreadThatDrives) {
   is_left.count_down();
   driver.Join();
   EXPECT_EQ(first_on, second_on);
+}
+
+TEST(Strand, HandlesTheOtherEventsIfOneOfThemFails) {
+  Runner runner;
+  std::string order;
+  Event second;
+  second.body = [&] {
+    order += 'b';
+    throw std::runtime_error("second");
+  };
+  Event third;
+  third.body = [&] { order += 'c'; };
+  Event first;
+  first.body = [&] {
+    order += 'a';
+    runner.Run(second);
+    runner.Run(third);
+    throw std::runtime_error("first");
+  };
+  try {
+    runner.Run(first);
+    ADD_FAILURE() << "nobody learns of the failure";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ("first", error.what());
+  }
+  EXPECT_EQ("abc", order);
+  EXPECT_FALSE(runner.strand.IsDriver());
+  Event later;
+  later.body = [&] { order += 'd'; };
+  runner.Run(later);
+  EXPECT_EQ("abcd", order) << "the strand has rested";
 }
 
 TEST(Strand, HandlesEventsOfManyThreadsOneAtATimeAndInOrder) {

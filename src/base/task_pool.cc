@@ -2,6 +2,7 @@
 #include "base/task_pool.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace nereid::base {
@@ -37,11 +38,19 @@ void TaskPool::Post(UniqueFunction<void()> task) {
   const auto free = std::ranges::find(is_working_, false);
   if (free == is_working_.end()) return;
   const auto slot = static_cast<size_t>(free - is_working_.begin());
-  is_working_[slot] = true;
-  ++starting_;
   // A thread that ran in this slot before no longer uses the pool, so joining it takes little time.
   threads_[slot].Join();
-  threads_[slot] = Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
+  try {
+    threads_[slot] = Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
+  } catch (const std::system_error&) {
+    // There may be no more threads now. One that is working runs the task later.
+    if (std::ranges::find(is_working_, true) != is_working_.end()) return;
+    tasks_.pop_back();
+    --unfinished_;
+    throw;
+  }
+  is_working_[slot] = true;
+  ++starting_;
 }
 
 UniqueFunction<void()> TaskPool::Take(size_t slot) {

@@ -24,6 +24,7 @@ class TaskPool {
   ~TaskPool();
 
   // Runs `task` on one of the threads. Tasks start in the order of posting as threads become free.
+  // Throws std::system_error if there is no thread and none can be started.
   void Post(UniqueFunction<void()> task);
   // Waits until all posted tasks are finished; returns false if `deadline` passes first.
   bool WaitUntilIdle(TimePoint deadline);

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <latch>
 #include <set>
+#include <system_error>
 #include <thread>
+
+#include "base/testing/no_more_threads.h"
 
 namespace nereid::base {
 namespace {
@@ -61,6 +64,23 @@ TEST(TaskPool, RunsTasksConcurrentlyThoughSomeThreadsRest) {
     for (int i = 0; i < 4; ++i) pool.Post([&] { all.arrive_and_wait(); });
     EXPECT_TRUE(pool.WaitUntilIdle(base::TimePoint::max()));
   }
+}
+
+TEST(TaskPool, AThreadThatWorksRunsTheTaskForWhichNoneCanBeStarted) {
+  TaskPool pool("test", 2);
+  std::latch go(1);
+  bool ran = false;
+  pool.Post([&] { go.wait(); });
+  {
+    const NoMoreThreads limit;
+    pool.Post([&] { ran = true; });
+  }
+  go.count_down();
+  EXPECT_TRUE(pool.WaitUntilIdle(base::TimePoint::max()));
+  EXPECT_TRUE(ran);
+  TaskPool without_threads("test", 1);
+  const NoMoreThreads limit;
+  EXPECT_THROW(without_threads.Post([] {}), std::system_error);
 }
 
 }  // namespace

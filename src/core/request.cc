@@ -8,6 +8,7 @@
 #include "base/object_pool.h"
 #include "core/cancel_handle.h"
 #include "core/model.h"
+#include "core/open_requests.h"
 #include "core/release_scope.h"
 #include "core/response.h"
 #include "core/trace_tensors.h"
@@ -28,12 +29,17 @@ RequestPtr Request::Create(ResponseSink& sink) {
   return RequestPtr(request);
 }
 
+inline void Request::LeaveBackend() {
+  if (OpenRequests* const open = std::exchange(open_in, nullptr)) open->Remove();
+}
+
 void RequestDeleter::operator()(Request* request) const {
   if (request->trace != nullptr) [[unlikely]] {
     request->trace->Report(observe::TraceActivity::kRequestEnd, base::NowNs());
   }
   request->sink_->OnRequestReleased(*request);
   request->buffers_.clear();
+  if (request->is_completed()) request->LeaveBackend();
   if (ReleaseScope* const scope = ReleaseScope::Current(); scope != nullptr) {
     request->next = request;  // read by ReleaseScope::IsReleased
     return scope->Keep(RequestRef::Adopt(request));
@@ -64,6 +70,8 @@ void Request::DropHandle() {
 }
 
 void Request::End() {
+  // While the model is pinned, and with it the instance.
+  LeaveBackend();
   ResponseSink* const sink = sink_;
   RequestPool::Give(this);
   sink->OnRequestGone();

@@ -32,6 +32,7 @@ namespace nereid::core {
 
 class CancelHandle;
 class KeptResponse;
+class OpenRequests;
 class Request;
 class Response;
 class RoundExecutor;
@@ -215,6 +216,9 @@ class Request final : public RequestHandle {
   bool is_counted = true;
   // The states of the request's sequence, if the model has states; set during execution.
   SequenceStates* states = nullptr;
+  // Counts this request while the backend of an instance has it; null: no instance has taken it, or
+  // its backend is done with it.
+  OpenRequests* open_in = nullptr;
   // Null except for the few requests that are traced.
   std::shared_ptr<observe::Trace> trace;
 
@@ -287,6 +291,9 @@ class Request final : public RequestHandle {
   static constexpr uint32_t kKeepers = kKept - 1;
 
   void TraceQueued();
+  // Records that no backend uses the request any more: it was released after its final response, or
+  // it is gone. A backend that releases a request first answers it through references.
+  void LeaveBackend();
   void Unreference();
   // Ends what refers to the request without keeping it. REQUIRES: the caller alone keeps it.
   void DropObservers();

@@ -7,6 +7,7 @@
 
 #include "core/forwarding_sink.h"
 #include "core/model.h"
+#include "core/open_requests.h"
 #include "core/release_scope.h"
 #include "core/response.h"
 #include "core/testing/fakes.h"
@@ -186,6 +187,74 @@ TEST_F(RequestTest, RecordsTheTimeOfTheFirstResponseIfEnabled) {
   warm_up->is_counted = false;
   warm_up->NoteResponse(*response);
   EXPECT_EQ(count(), 1u);
+}
+
+// --- The instance whose backend has it ---------------------------------------------------------
+
+// Remembers how often the model was pinned when its backend had no request any more.
+class PinWatcher final : public OpenRequests::Watcher {
+ public:
+  explicit PinWatcher(const Model& model) : model_(model) {}
+  void OnNoneOpen() override { pins.push_back(model_.pin_count()); }
+
+  std::vector<uint64_t> pins;
+
+ private:
+  const Model& model_;
+};
+
+class OpenRequestTest : public RequestTest {
+ protected:
+  OpenRequestTest() { open_.Watch(); }
+  // Makes a request that an instance has taken.
+  RequestPtr MakeOpen() {
+    RequestPtr request = Make();
+    request->open_in = &open_;
+    open_.Add(1);
+    return request;
+  }
+
+  PinWatcher watcher_{*model_};
+  OpenRequests open_{watcher_};
+};
+
+TEST_F(OpenRequestTest, LeavesTheBackendThatReleasesItAfterItsLastResponse) {
+  RequestPtr request = MakeOpen();
+  const ResponsePtr kept_by_client = Response::Create(*request);
+  EXPECT_TRUE(request->MarkCompleted());
+  EXPECT_FALSE(open_.empty());
+  request.reset();
+  EXPECT_TRUE(open_.empty()) << "though the client has not read the response";
+  EXPECT_EQ(watcher_.pins, std::vector<uint64_t>{1});
+}
+
+TEST_F(OpenRequestTest, LeavesTheBackendThatReleasesItFirstWhenItIsGone) {
+  RequestPtr request = MakeOpen();
+  RequestRef reference(*request);
+  request.reset();
+  EXPECT_FALSE(open_.empty());
+  EXPECT_TRUE(reference->MarkCompleted());
+  EXPECT_FALSE(open_.empty());
+  reference.Reset();
+  EXPECT_TRUE(open_.empty());
+  EXPECT_EQ(watcher_.pins, std::vector<uint64_t>{1}) << "what is told must still exist";
+  EXPECT_EQ(model_->pin_count(), 0u);
+  EXPECT_EQ(sink_.heard.back(), "gone");
+}
+
+TEST_F(OpenRequestTest, LeavesItsBackendOnceHoweverItEnds) {
+  CompleteWithError(MakeOpen(), base::InternalError("why"));
+  MakeOpen().reset();
+  {
+    std::vector<RequestRef> kept;
+    const ReleaseScope scope(kept);
+    CompleteWithError(MakeOpen(), base::InternalError("why"));
+    EXPECT_TRUE(open_.empty()) << "though the scope keeps its memory";
+  }
+  EXPECT_TRUE(open_.empty());
+  EXPECT_EQ(watcher_.pins.size(), 3u);
+  Make().reset();
+  EXPECT_EQ(watcher_.pins.size(), 3u) << "no instance had that one";
 }
 
 // --- Scopes in which released requests stay readable -------------------------------------------

@@ -183,6 +183,21 @@ TEST_F(CachingSchedulerTest, NobodyWaitsWhileTheCacheHangs) {
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", ""}));
 }
 
+TEST_F(CachingSchedulerTest, TheTimeInTheQueueBeginsAfterALookupThatMayTakeLong) {
+  base::Mutex gate;
+  cache_.Hang(gate);
+  const auto scheduler = MakeScheduler(false);
+  core::RequestPtr request = MakeRequest(1);
+  // As the engine does for a request without a frontend.
+  request->times.queue_start_ns = request->times.request_start_ns;
+  scheduler->Enqueue(std::move(request));
+  EXPECT_TRUE(cache_.WaitForThreads());
+  ASSERT_EQ(waiting_.size(), 1u);
+  EXPECT_EQ(waiting_[0]->times.queue_start_ns, 0u) << "the scheduler sets it";
+  CompleteOne();
+  EXPECT_TRUE(cache_.WaitForThreads());
+}
+
 // All requests share the cache's threads.
 TEST_F(CachingSchedulerTest, ThreadsOfTheCacheDoNotWaitForClients) {
   base::Mutex gate;

@@ -9,8 +9,8 @@
 namespace nereid::schedule {
 namespace {
 
-// The sink of padding. It has no state, so that all padding can share it, even while its scheduler
-// is destroyed.
+// The sink of padding where models have no states. Nor has the sink, so that all such padding can
+// share it, even while its scheduler is destroyed.
 class Nowhere final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
@@ -33,13 +33,35 @@ size_t ZeroSize(const core::RequestInput& input) {
 
 }  // namespace
 
-DirectSource::DirectSource(SequenceSourceOptions options) : SequenceSource(std::move(options)) {
-  DirectSource::Grow();
-}
+// The sink of one padding request, and the request's states. They cannot be those of its slot: a
+// backend may keep the request while the slot has padding in the next batch.
+class DirectSource::StatefulPadding final : public core::ResponseSink, public base::Queueable {
+ public:
+  explicit StatefulPadding(DirectSource& source) : source_(source), states_(source.state_plan_) {}
 
-void DirectSource::Grow() {
-  padding_states_.resize(table_.instance_count() * table_.slots_per_instance());
-}
+  // Attaches states like `like` to `request`, whose sink this is.
+  void Attach(core::Request& request, const core::SequenceStates& like) {
+    pin_ = request.model.Duplicate();
+    states_.ResetLike(like);
+    states_.AttachInputs(request);
+  }
+
+  void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
+  void OnRequestGone() override {
+    // Keeps the source, which is part of the model; the request's own pin is gone.
+    const core::ModelHandle pin = std::move(pin_);
+    source_.returned_.Push(*this);
+  }
+
+ private:
+  DirectSource& source_;
+  core::SequenceStates states_;
+  core::ModelHandle pin_;
+};
+
+DirectSource::DirectSource(SequenceSourceOptions options) : SequenceSource(std::move(options)) {}
+
+DirectSource::~DirectSource() = default;
 
 Sequence* DirectSource::Representative(size_t instance) const {
   for (size_t position = 0; position < table_.slots_per_instance(); ++position) {
@@ -91,13 +113,22 @@ void DirectSource::Take(size_t instance, const BatchDecision& decision,
                matcher_.Match(pattern, *sequence->front())) {
       batch.push_back(Dispatch(*sequence));
     } else {
-      batch.push_back(MakePadding(pattern, table_.SlotOf(instance, position)));
+      batch.push_back(MakePadding(pattern));
     }
   }
 }
 
-core::RequestPtr DirectSource::MakePadding(const core::Request& like, size_t slot) {
-  core::RequestPtr padding = core::Request::Create(NowhereSink());
+DirectSource::StatefulPadding& DirectSource::TakeStatefulPadding() {
+  if (unused_.empty()) unused_ = returned_.TakeAll();
+  if (StatefulPadding* const unused = unused_.Pop()) return *unused;
+  return *paddings_.emplace_back(std::make_unique<StatefulPadding>(*this));
+}
+
+core::RequestPtr DirectSource::MakePadding(const core::Request& like) {
+  core::SequenceStates* const states = StatesOf(Sequence::Of(like).slot());
+  StatefulPadding* const stateful = states != nullptr ? &TakeStatefulPadding() : nullptr;
+  core::RequestPtr padding =
+      stateful != nullptr ? core::Request::Create(*stateful) : core::Request::Create(NowhereSink());
   padding->is_padding = true;
   padding->runs_once = true;
   padding->model = like.model.Duplicate();
@@ -107,13 +138,7 @@ core::RequestPtr DirectSource::MakePadding(const core::Request& like, size_t slo
     if (input.model_index != core::kServerInput) CopyAsZeros(input, *padding);
   }
   plan_.AttachNotReady(*padding);
-  if (state_plan_ != nullptr && !state_plan_->empty()) {
-    std::unique_ptr<core::SequenceStates>& states = padding_states_[slot];
-    if (states == nullptr) states = std::make_unique<core::SequenceStates>(state_plan_);
-    const Sequence& sequence = Sequence::Of(like);
-    states->ResetLike(*StatesOf(sequence.slot()));
-    states->AttachInputs(*padding);
-  }
+  if (stateful != nullptr) stateful->Attach(*padding, *states);
   return padding;
 }
 

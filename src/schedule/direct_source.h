@@ -4,7 +4,11 @@
 // stays where the model expects it.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "base/buffer.h"
+#include "base/inbox.h"
 #include "schedule/sequence_source.h"
 
 namespace nereid::schedule {
@@ -13,26 +17,30 @@ namespace nereid::schedule {
 class DirectSource final : public SequenceSource {
  public:
   explicit DirectSource(SequenceSourceOptions options);
+  ~DirectSource() override;
 
   BatchDecision Decide(size_t instance, uint64_t now_ns) override;
   void Take(size_t instance, const BatchDecision& decision,
             std::vector<core::RequestPtr>& batch) override;
 
- protected:
-  void Grow() override;
-
  private:
+  class StatefulPadding;
+
   // Returns the first ready sequence, which determines the shapes of the batch.
   Sequence* Representative(size_t instance) const;
-  core::RequestPtr MakePadding(const core::Request& like, size_t slot);
+  core::RequestPtr MakePadding(const core::Request& like);
+  // Returns one that no request uses.
+  StatefulPadding& TakeStatefulPadding();
   void CopyAsZeros(const core::RequestInput& from, core::Request& padding);
   // Returns at least so many zero bytes.
   base::BufferRef Zeros(size_t size);
 
   base::BufferRef zeros_;
   size_t zeros_size_ = 0;
-  // The states of padding, by slot; made when first needed.
-  std::vector<std::unique_ptr<core::SequenceStates>> padding_states_;
+  // Of a model with states: as many as were ever with the backend at the same time.
+  std::vector<std::unique_ptr<StatefulPadding>> paddings_;
+  base::Queue<StatefulPadding> unused_;
+  base::Inbox<StatefulPadding> returned_;  // from any thread, to be moved to unused_
 };
 
 }  // namespace nereid::schedule

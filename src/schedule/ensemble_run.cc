@@ -34,6 +34,18 @@ class HandlingScope {
   static inline constinit thread_local uint32_t count_ = 0;
 };
 
+// Keeps a run, also if an exception ends the scope.
+class KeepingScope {
+ public:
+  explicit KeepingScope(EnsembleRun& run) : run_(run) { run_.Reference(); }
+  ~KeepingScope() { run_.Unreference(); }
+  KeepingScope(const KeepingScope&) = delete;
+  KeepingScope& operator=(const KeepingScope&) = delete;
+
+ private:
+  EnsembleRun& run_;
+};
+
 // Why a request failed, as far as the error of its step says so.
 core::FailureReason ReasonOf(const base::Status& error) {
   switch (error.code()) {
@@ -97,12 +109,9 @@ void EnsembleRun::Recycle() {
 void EnsembleRun::Post(Event& event) {
   // Handling the event may destroy its call, and the last call destroys the run.
   if (!strand_.Push(event)) return;
-  Reference();
-  {
-    const HandlingScope handling;
-    strand_.Drive([this](Event& next) { Handle(next); });
-  }
-  Unreference();
+  const KeepingScope kept(*this);
+  const HandlingScope handling;
+  strand_.Drive([this](Event& next) { Handle(next); });
 }
 
 bool EnsembleRun::WouldWait(const StepCall& call) {

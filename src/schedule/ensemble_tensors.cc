@@ -33,7 +33,8 @@ tensor::Shape AcrossBatching(const tensor::Shape& config, bool is_batching, uint
     for (const int64_t dim : dims) batched.PushBack(dim);
     return batched;
   }
-  if (Fits(config, shape) || batch_size != 1) return shape;
+  const bool has_batch_of_one = batch_size == 1 && !dims.empty() && dims[0] == 1;
+  if (Fits(config, shape) || !has_batch_of_one) return shape;
   return tensor::Shape(dims.subspan(1));
 }
 

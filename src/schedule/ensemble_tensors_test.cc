@@ -118,6 +118,22 @@ TEST_F(EnsembleTensorsTest, TakesTheBatchDimensionAwayForAModelThatDoesNotBatch)
   EXPECT_THAT(FillInput().shape.dims(), ElementsAre(2));
 }
 
+TEST_F(EnsembleTensorsTest, LeavesAShapeWhoseFirstDimensionIsNoBatchOfOne) {
+  UseModel(0);
+  SetInput({3, 2}, 1);
+  EXPECT_THAT(FillInput().shape.dims(), ElementsAre(3, 2)) << "the step's model will refuse it";
+}
+
+TEST_F(EnsembleTensorsTest, LeavesAnOutputWithoutDimensionsAsItIs) {
+  UseModel(8);
+  Respond({}, 1);
+  const base::Result<core::ResponsePtr> response =
+      MakeEnsembleResponse(*client_, *ensemble_, *frame_);
+  ASSERT_TRUE(response.ok());
+  ASSERT_EQ(1u, (*response)->output_count());
+  EXPECT_EQ(0u, (*response)->output(0).shape.rank());
+}
+
 TEST_F(EnsembleTensorsTest, LeavesOutAnInputWithoutData) {
   UseModel(0);
   frame_->Set(plan_->input_tensors()[0], {});

@@ -32,7 +32,8 @@ class InstanceHost {
   virtual ~InstanceHost() = default;
   // Starts, initialises and warms up the new instances while the others continue; then the new ones
   // take work, and the removed ones take none. Returns when those are destroyed, except those with
-  // sequences, which are destroyed after their last sequence. If one of the new instances fails,
+  // sequences or with requests that their backend kept after their execution: they are destroyed
+  // after the last of these. If one of the new instances fails, or a thread cannot be started,
   // returns that error and changes nothing. Blocks. REQUIRES: one call at a time, and the caller
   // holds a pin of the model.
   virtual base::Status ChangeInstances(InstanceChange change) = 0;

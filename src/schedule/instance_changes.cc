@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "schedule/start_thread.h"
+
 namespace nereid::schedule {
 
 base::Result<PooledInstances> InstanceChanges::Make(std::vector<NewInstance> instances) {
@@ -58,22 +60,39 @@ void InstanceChanges::Drop(const PooledInstances& instances) {
 }
 
 base::Status InstanceChanges::Apply(InstanceChange change) {
-  NEREID_ASSIGN_OR_RETURN(PooledInstances added, Make(std::move(change.added)));
-  if (base::Status status = Start(added); !status.ok()) {
-    Drop(added);
-    return status;
-  }
+  NEREID_RETURN_IF_ERROR(set_.Prepare());
+  set_.ExpectToLeave(change.removed, true);
+  base::Status status = Replace(change.removed, std::move(change.added));
+  if (!status.ok()) set_.ExpectToLeave(change.removed, false);
+  return status;
+}
+
+base::Status InstanceChanges::Replace(const std::vector<const core::Instance*>& removed,
+                                      std::vector<NewInstance> instances) {
+  NEREID_ASSIGN_OR_RETURN(PooledInstances added, Make(std::move(instances)));
+  base::Status status = Start(added);
+  if (status.ok()) status = Switch(removed, added);
+  if (!status.ok()) Drop(added);
+  return status;
+}
+
+base::Status InstanceChanges::Switch(const std::vector<const core::Instance*>& removed,
+                                     PooledInstances& added) {
   base::MutexLock lock(set_.mutex());
-  set_.Admit(std::move(added));
-  const std::vector<uint64_t> leaving = set_.Retire(change.removed);
+  if (!removed.empty()) NEREID_RETURN_IF_ERROR(StartRetirer());
+  set_.Admit(std::exchange(added, {}));
+  const std::vector<uint64_t> leaving = set_.Retire(removed);
   set_.WakeForWork();
-  if (leaving.empty()) return base::OkStatus();
-  if (!std::exchange(is_retiring_, true)) {
-    retirer_.Join();  // a thread that has finished
-    retirer_ = base::Thread("retire", [this] { RetireLeaving(); });
-  }
-  // Waits for instances that nothing is bound to; the others are destroyed later.
+  // Waits for instances whose end is near; the others are destroyed later.
   set_.WaitUntilGoneOrBound(leaving);
+  return base::OkStatus();
+}
+
+base::Status InstanceChanges::StartRetirer() {
+  if (is_retiring_) return base::OkStatus();
+  retirer_.Join();  // a thread that has finished
+  NEREID_ASSIGN_OR_RETURN(retirer_, StartThread("retire", [this] { RetireLeaving(); }));
+  is_retiring_ = true;
   return base::OkStatus();
 }
 

@@ -33,6 +33,17 @@ class InstanceChanges {
   // Initialises and warms up; returns the first failure. What had been started by then waits to be
   // dropped.
   base::Status Start(const PooledInstances& instances);
+  // Makes and starts `instances`, and puts them in the place of `removed`. After an error nothing
+  // has changed.
+  base::Status Replace(const std::vector<const core::Instance*>& removed,
+                       std::vector<NewInstance> instances) NEREID_EXCLUDES(set_.mutex());
+  // Lets the instances of `added`, which are started, take work, and waits for the end of `removed`
+  // as far as that is near. After an error nothing has changed.
+  base::Status Switch(const std::vector<const core::Instance*>& removed, PooledInstances& added)
+      NEREID_EXCLUDES(set_.mutex());
+  // Starts the thread that destroys leaving instances, unless it is running. It looks for the first
+  // one when the lock is released.
+  base::Status StartRetirer() NEREID_REQUIRES(set_.mutex());
   // Ends instances that were started but will not be used.
   void Drop(const PooledInstances& instances) NEREID_EXCLUDES(set_.mutex());
   // The work of the thread that destroys leaving instances.

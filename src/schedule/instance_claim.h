@@ -30,6 +30,10 @@ class InstanceClaim {
   void Give(bool wants_more = false) {
     if (claim_ != nullptr) claim_->Give(wants_more);
   }
+  // See RateLimiter::Claim.
+  void SetLeaving(bool is_leaving) {
+    if (claim_ != nullptr) claim_->SetLeaving(is_leaving);
+  }
   // Releases everything permanently. Not under a lock that an on_grant takes.
   void Reset() { claim_.reset(); }
 

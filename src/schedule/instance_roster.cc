@@ -25,6 +25,14 @@ void InstanceRoster::Admit(base::Mutex& mutex, PooledInstances added) {
   }
 }
 
+void InstanceRoster::ExpectToLeave(const std::vector<const core::Instance*>& instances,
+                                   bool is_expected) {
+  for (const auto& instance : instances_) {
+    if (std::ranges::find(instances, instance->instance.get()) == instances.end()) continue;
+    instance->claim.SetLeaving(is_expected);
+  }
+}
+
 std::vector<uint64_t> InstanceRoster::Retire(base::Mutex& mutex,
                                              const std::vector<const core::Instance*>& removed) {
   std::vector<uint64_t> ids;
@@ -32,6 +40,7 @@ std::vector<uint64_t> InstanceRoster::Retire(base::Mutex& mutex,
     if (std::ranges::find(removed, instance->instance.get()) == removed.end()) continue;
     PooledInstance::State& state = instance->state.Under(mutex);
     state.is_leaving = true;
+    instance->open.Watch();
     source_.RetireInstance(state.index);
     leaving_[state.id] = state.index;
     ids.push_back(state.id);
@@ -39,20 +48,25 @@ std::vector<uint64_t> InstanceRoster::Retire(base::Mutex& mutex,
   return ids;
 }
 
-bool InstanceRoster::IsGoneOrBound(uint64_t id) const {
+bool InstanceRoster::IsGoneOrBound(const base::Mutex& mutex, uint64_t id) const {
   const auto found = leaving_.find(id);
-  return found == leaving_.end() || !source_.IsReleased(found->second);
+  if (found == leaving_.end() || !source_.IsReleased(found->second)) return true;
+  return std::ranges::any_of(instances_, [&](const auto& instance) NEREID_REQUIRES(mutex) {
+    const PooledInstance::State& state = instance->state.Under(mutex);
+    return state.id == id && !state.is_busy && !instance->open.empty();
+  });
 }
 
 std::unique_ptr<PooledInstance> InstanceRoster::TakeRetired(base::Mutex& mutex) {
   const auto is_retired = [this, &mutex](const auto& instance) NEREID_REQUIRES(mutex) {
     return !instance->state.Under(mutex).is_busy && !instance->thread.exists(mutex) &&
-           IsOver(mutex, *instance);
+           IsDone(mutex, *instance);
   };
   const auto found = std::ranges::find_if(instances_, is_retired);
   if (found == instances_.end()) return nullptr;
   std::unique_ptr<PooledInstance> retired = std::move(*found);
   instances_.erase(found);
+  retired->state.Under(mutex).is_out = true;
   return retired;
 }
 

@@ -26,21 +26,31 @@ class InstanceRoster {
 
   // Lets the instances take work from now on. Each gets the lowest free number.
   void Admit(base::Mutex& mutex, PooledInstances added) NEREID_REQUIRES(mutex);
+  // Tells the rate limiter whether those of `instances` that are here will leave soon. REQUIRES:
+  // the lock is held.
+  void ExpectToLeave(const std::vector<const core::Instance*>& instances, bool is_expected);
   // Stops those of `removed` that are here from taking work, except what is bound to them. Returns
   // their ids.
   std::vector<uint64_t> Retire(base::Mutex& mutex,
                                const std::vector<const core::Instance*>& removed)
       NEREID_REQUIRES(mutex);
-  // Returns whether `instance` is leaving and nothing is bound to it any more.
+  // Returns whether `instance` is leaving and nothing is bound to it any more. It runs nothing
+  // more.
   bool IsOver(const base::Mutex& mutex, const PooledInstance& instance) const
       NEREID_REQUIRES(mutex) {
     const PooledInstance::State& state = instance.state.Under(mutex);
-    return state.is_leaving && source_.IsReleased(state.index);
+    return state.is_leaving && (state.is_out || source_.IsReleased(state.index));
   }
-  // Returns whether a retired instance is destroyed, or waits for what is bound to it.
-  bool IsGoneOrBound(uint64_t id) const;
+  // Returns whether `instance` is over, and its backend has no request any more.
+  bool IsDone(const base::Mutex& mutex, const PooledInstance& instance) const
+      NEREID_REQUIRES(mutex) {
+    return IsOver(mutex, instance) && instance.open.empty();
+  }
+  // Returns whether a retired instance is destroyed, or waits for what nobody can foretell: the end
+  // of what is bound to it, or of requests that its backend kept when it returned.
+  bool IsGoneOrBound(const base::Mutex& mutex, uint64_t id) const NEREID_REQUIRES(mutex);
   bool has_leaving() const { return !leaving_.empty(); }
-  // Takes out an instance that is over, idle and without a thread; null if there is none. Forget
+  // Takes out an instance that is done, idle and without a thread; null if there is none. Forget
   // follows once it is destroyed.
   std::unique_ptr<PooledInstance> TakeRetired(base::Mutex& mutex) NEREID_REQUIRES(mutex);
   void Forget(uint64_t id) { leaving_.erase(id); }

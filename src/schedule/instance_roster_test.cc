@@ -28,6 +28,13 @@ class BindingSource final : public WorkSource {
   std::set<size_t> bound;
 };
 
+// Counts how often it was told that a backend has no request any more.
+class CountingWatcher final : public core::OpenRequests::Watcher {
+ public:
+  void OnNoneOpen() override { ++told; }
+  int told = 0;
+};
+
 class InstanceRosterTest : public testing::Test {
  protected:
   PooledInstances Make(size_t count) {
@@ -35,7 +42,7 @@ class InstanceRosterTest : public testing::Test {
     for (size_t i = 0; i < count; ++i) {
       made.push_back(std::make_unique<PooledInstance>(
           std::make_unique<core::FakeInstance>("instance", true, nullptr), policy_.NewRecord({}),
-          [](PooledInstance&) {}));
+          watcher_, [](PooledInstance&) {}));
     }
     return made;
   }
@@ -45,6 +52,7 @@ class InstanceRosterTest : public testing::Test {
 
   const InlinePolicy policy_{std::chrono::nanoseconds(0), 1, std::chrono::nanoseconds(0)};
   BindingSource source_;
+  CountingWatcher watcher_;
   base::Mutex mutex_;
   InstanceRoster roster_{source_};
 };
@@ -69,11 +77,47 @@ TEST_F(InstanceRosterTest, AnInstanceIsOverWhenItIsLeavingAndNothingIsBoundToIt)
   ASSERT_EQ(ids.size(), 1u);
   EXPECT_TRUE(roster_.has_leaving());
   EXPECT_FALSE(roster_.IsOver(mutex_, instance));
-  EXPECT_TRUE(roster_.IsGoneOrBound(ids[0])) << "nobody waits for a sequence";
+  EXPECT_TRUE(roster_.IsGoneOrBound(mutex_, ids[0])) << "nobody waits for a sequence";
   EXPECT_EQ(roster_.TakeRetired(mutex_), nullptr);
   source_.bound = {};
   EXPECT_TRUE(roster_.IsOver(mutex_, instance));
-  EXPECT_FALSE(roster_.IsGoneOrBound(ids[0]));
+  EXPECT_TRUE(roster_.IsDone(mutex_, instance));
+  EXPECT_FALSE(roster_.IsGoneOrBound(mutex_, ids[0]));
+}
+
+// I-3
+TEST_F(InstanceRosterTest, AnInstanceStaysAsLongAsItsBackendHasRequests) {
+  base::MutexLock lock(mutex_);
+  roster_.Admit(mutex_, Make(1));
+  PooledInstance& instance = *roster_.instances().front();
+  instance.open.Add(2);
+  instance.state.Under(mutex_).is_busy = true;
+  const auto ids = roster_.Retire(mutex_, {At(0)});
+  EXPECT_TRUE(roster_.IsOver(mutex_, instance)) << "it takes no more";
+  EXPECT_FALSE(roster_.IsDone(mutex_, instance));
+  EXPECT_FALSE(roster_.IsGoneOrBound(mutex_, ids[0])) << "the execution may end them";
+  instance.open.Remove();
+  instance.state.Under(mutex_).is_busy = false;
+  EXPECT_TRUE(roster_.IsGoneOrBound(mutex_, ids[0])) << "nobody knows when the backend ends it";
+  EXPECT_EQ(roster_.TakeRetired(mutex_), nullptr);
+  EXPECT_EQ(watcher_.told, 0);
+  instance.open.Remove();
+  EXPECT_EQ(watcher_.told, 1);
+  EXPECT_TRUE(roster_.IsDone(mutex_, instance));
+  EXPECT_FALSE(roster_.IsGoneOrBound(mutex_, ids[0]));
+  EXPECT_NE(roster_.TakeRetired(mutex_), nullptr);
+}
+
+TEST_F(InstanceRosterTest, AnInstanceThatIsOutStaysOverThoughAnotherHasItsNumber) {
+  base::MutexLock lock(mutex_);
+  roster_.Admit(mutex_, Make(1));
+  roster_.Retire(mutex_, {At(0)});
+  const std::unique_ptr<PooledInstance> retired = roster_.TakeRetired(mutex_);
+  ASSERT_NE(retired, nullptr);
+  roster_.Admit(mutex_, Make(1));
+  source_.bound = {0};
+  EXPECT_TRUE(roster_.IsOver(mutex_, *retired));
+  EXPECT_FALSE(roster_.IsOver(mutex_, *roster_.instances().front()));
 }
 
 TEST_F(InstanceRosterTest, AnInstanceIsTakenOutWhenItIsIdleAndForgottenWhenItIsDestroyed) {
@@ -88,10 +132,10 @@ TEST_F(InstanceRosterTest, AnInstanceIsTakenOutWhenItIsIdleAndForgottenWhenItIsD
   ASSERT_NE(retired, nullptr);
   EXPECT_EQ(retired->instance.get(), removed);
   EXPECT_EQ(roster_.instances().size(), 1u);
-  EXPECT_FALSE(roster_.IsGoneOrBound(ids[0])) << "it is not destroyed yet";
+  EXPECT_FALSE(roster_.IsGoneOrBound(mutex_, ids[0])) << "it is not destroyed yet";
   EXPECT_TRUE(roster_.has_leaving());
   roster_.Forget(ids[0]);
-  EXPECT_TRUE(roster_.IsGoneOrBound(ids[0]));
+  EXPECT_TRUE(roster_.IsGoneOrBound(mutex_, ids[0]));
   EXPECT_FALSE(roster_.has_leaving());
 }
 

@@ -27,7 +27,12 @@ InstanceSet::InstanceSet(core::Model& model, WorkSource& source, const Scheduler
       watchdog_(context.watchdog),
       options_(std::move(options)),
       policy_(options_.inline_budget, base::AvailableCpus(), options_.arrival_patience),
-      roster_(source) {}
+      roster_(source),
+      shortage_(context.timers, model.name(), [this] {
+        base::MutexLock lock(mutex_);
+        // In the end, claims are reset without the lock.
+        if (!is_ending_) WakeForWork();
+      }) {}
 
 // -- Executions. --
 
@@ -40,10 +45,16 @@ bool InstanceSet::TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t ma
   PooledInstance::Execution& execution = instance.execution;
   source_.Take(state.index, decision, execution.batch);
   uint64_t taken = 0;
+  uint32_t opened = 0;
   for (const core::RequestPtr& request : execution.batch) {
     request->times.batch_start_ns = now_ns;
     if (!request->is_padding) ++taken;
+    // One that its backend gave back is counted already, by the same instance.
+    if (request->open_in != nullptr) continue;
+    request->open_in = &instance.open;
+    ++opened;
   }
+  instance.open.Add(opened);
   model_.statistics().RecordBatchClosed(decision.reason, taken);
   execution.taken_ns = now_ns;
   execution.is_watched = state.record.is_watched();
@@ -79,7 +90,7 @@ uint64_t InstanceSet::Execute(PooledInstance& instance) {
   execution.batch.clear();
   if (instance.claim.is_limited()) {
     mutex_.Lock();
-    const bool wants_more = source_.HasWaiting();
+    const bool wants_more = source_.HasWaiting() && !IsOver(instance);
     mutex_.Unlock();
     instance.claim.Give(wants_more);
   }
@@ -134,9 +145,12 @@ void InstanceSet::Begin(PooledInstance& instance) {
 
 // -- Which thread works. --
 
-void InstanceSet::Notify(PooledInstance& instance, PendingWake* pending) {
-  if (IsBusy(instance) || is_ending_ || IsOver(instance)) return;
-  instance.thread.WakeOrStart(mutex_, pending);
+bool InstanceSet::Notify(PooledInstance& instance, PendingWake* pending) {
+  if (IsBusy(instance) || is_ending_ || IsOver(instance)) return true;
+  if (instance.thread.WakeOrStart(mutex_, pending)) [[likely]]
+    return true;
+  shortage_.Note();
+  return false;
 }
 
 void InstanceSet::WakeForWork(PendingWake* pending) {
@@ -161,7 +175,12 @@ void InstanceSet::WakeOneForWork(PendingWake* pending) {
     }
     if (candidate == nullptr || looks_again_at_ns != 0) candidate = instance.get();
   }
-  if (candidate != nullptr) Notify(*candidate, pending);
+  if (candidate == nullptr || Notify(*candidate, pending)) return;
+  // There can be no more threads now, but perhaps another instance has one.
+  for (const auto& instance : roster_.instances()) {
+    if (!IsAvailable(*instance) || !instance->thread.exists(mutex_)) continue;
+    return instance->thread.Wake(mutex_, pending);
+  }
 }
 
 void InstanceSet::WakeEachForWork(PendingWake* pending) {
@@ -187,7 +206,7 @@ void InstanceSet::WakeThoseInVain() {
 
 bool InstanceSet::HoldsInVain(const PooledInstance& instance) const {
   return instance.claim.is_engaged() &&
-         (!source_.HasWaiting() || Decide(instance).request_count == 0);
+         (!source_.HasWaiting() || IsOver(instance) || Decide(instance).request_count == 0);
 }
 
 void InstanceSet::NoteChange() {
@@ -204,7 +223,7 @@ std::unique_ptr<PooledInstance> InstanceSet::Make(std::unique_ptr<core::Instance
                                          : InlineTraits{.runs = instance->runs_on_any_thread(),
                                                         .begins = instance->begins_on_any_thread()};
   auto made = std::make_unique<PooledInstance>(
-      std::move(instance), policy_.NewRecord(traits),
+      std::move(instance), policy_.NewRecord(traits), *this,
       [this](PooledInstance& executing) { InstanceWorker(*this, executing).Run(); });
   if (watchdog_ != nullptr) {
     made->watch = watchdog_->Add({.heartbeat = made->heartbeat,
@@ -242,8 +261,9 @@ void InstanceSet::NoteThreadEnded(const PooledInstance& instance) {
 }
 
 void InstanceSet::WaitUntilGoneOrBound(const std::vector<uint64_t>& ids) {
-  const auto is_gone_or_bound = [this](uint64_t id)
-                                    NEREID_REQUIRES(mutex_) { return roster_.IsGoneOrBound(id); };
+  const auto is_gone_or_bound = [this](uint64_t id) NEREID_REQUIRES(mutex_) {
+    return roster_.IsGoneOrBound(mutex_, id);
+  };
   while (!is_ending_ && !std::ranges::all_of(ids, is_gone_or_bound)) left_.Wait(mutex_);
 }
 

@@ -15,17 +15,19 @@
 #include "base/mutex.h"
 #include "base/thread_reaper.h"
 #include "core/model.h"
+#include "core/open_requests.h"
 #include "core/scheduler.h"
 #include "schedule/inline_policy.h"
 #include "schedule/instance_pool_options.h"
 #include "schedule/instance_roster.h"
 #include "schedule/pooled_instance.h"
+#include "schedule/thread_shortage.h"
 #include "schedule/work_source.h"
 
 namespace nereid::schedule {
 
 // Thread-safe.
-class InstanceSet {
+class InstanceSet final : public core::OpenRequests::Watcher {
  public:
   // `model`, `source` and everything in `context` outlive the set.
   InstanceSet(core::Model& model, WorkSource& source, const SchedulerContext& context,
@@ -107,18 +109,30 @@ class InstanceSet {
   bool RunsInline() const NEREID_REQUIRES(mutex_) {
     return !roster_.instances().empty() && MayRunInline(*roster_.instances().front());
   }
+  // Returns whether `instance` takes no more work.
+  bool IsOver(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return roster_.IsOver(mutex_, instance);
+  }
   // Returns whether `instance` holds, or waits in line for, resources that it has no work for.
   bool HoldsInVain(const PooledInstance& instance) const NEREID_REQUIRES(mutex_);
   // Whether the thread of `instance` will have nothing more to do.
   bool MayEnd(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
-    return (is_ending_ || IsOver(instance)) && !IsBusy(instance);
+    return (is_ending_ || roster_.IsDone(mutex_, instance)) && !IsBusy(instance);
   }
   void NoteThreadEnded(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
   // Notifies threads that wait for the set to be idle, or for its threads to sleep.
   void NotifyIdle() NEREID_REQUIRES(mutex_);
 
-  // -- Adding and removing instances (InstanceChanges). -- Makes an instance that is not part of
-  // the set yet.
+  // -- Adding and removing instances (InstanceChanges). -- Starts what instances need that have no
+  // threads yet. Fails with UNAVAILABLE if there can be no thread for it.
+  base::Status Prepare() { return shortage_.Prepare(); }
+  // See InstanceRoster.
+  void ExpectToLeave(const std::vector<const core::Instance*>& instances, bool is_expected)
+      NEREID_EXCLUDES(mutex_) {
+    base::MutexLock lock(mutex_);
+    roster_.ExpectToLeave(instances, is_expected);
+  }
+  // Makes an instance that is not part of the set yet.
   std::unique_ptr<PooledInstance> Make(std::unique_ptr<core::Instance> instance, bool is_limited)
       NEREID_EXCLUDES(mutex_);
   // Lets the instances take work from now on.
@@ -128,6 +142,11 @@ class InstanceSet {
       NEREID_REQUIRES(mutex_);
   // Called when something that was bound to an instance may have ended.
   void NoteRelease() NEREID_REQUIRES(mutex_);
+  // Called when the backend of a leaving instance has no request any more.
+  void OnNoneOpen() override NEREID_EXCLUDES(mutex_) {
+    base::MutexLock lock(mutex_);
+    NoteRelease();
+  }
   // Waits until each of `ids` is destroyed, or something is bound to it, or the threads have to
   // end.
   void WaitUntilGoneOrBound(const std::vector<uint64_t>& ids) NEREID_REQUIRES(mutex_);
@@ -158,9 +177,6 @@ class InstanceSet {
   };
   static constexpr uint32_t kToldExecutions = 4096;
 
-  bool IsOver(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
-    return roster_.IsOver(mutex_, instance);
-  }
   bool IsBusy(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return instance.state.Under(mutex_).is_busy;
   }
@@ -181,7 +197,8 @@ class InstanceSet {
   // Does so after an execution, which counts.
   [[gnu::noinline]] void TellOfEnd(PooledInstance& instance) NEREID_REQUIRES(mutex_);
 
-  void Notify(PooledInstance& instance, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
+  // Returns false if `instance` needs a thread and there can be none now.
+  bool Notify(PooledInstance& instance, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // WakeForWork if one decision applies to all instances.
   void WakeOneForWork(PendingWake* pending) NEREID_REQUIRES(mutex_);
   // WakeForWork if decisions differ between instances.
@@ -215,6 +232,7 @@ class InstanceSet {
   bool has_claims_ NEREID_GUARDED_BY(mutex_) = false;  // the rate of an instance is limited
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  ThreadShortage shortage_;  // destroyed first, because it calls WakeForWork
 };
 
 }  // namespace nereid::schedule

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/no_more_threads.h"
 #include "core/testing/fakes.h"
 #include "schedule/testing/context.h"
 #include "schedule/testing/line.h"
@@ -165,6 +166,48 @@ TEST_F(InstanceSetTest, NothingRunsInlineBeforeThereAreInstances) {
   EXPECT_FALSE(set_.RunsInline());
   EXPECT_EQ(set_.FindIdle(), nullptr);
   set_.WakeForWork();
+}
+
+TEST_F(InstanceSetTest, WorkWhoseThreadCannotBeStartedRunsWhenItCan) {
+  Admit(1);
+  ASSERT_TRUE(set_.Prepare().ok());
+  {
+    const base::NoMoreThreads limit;
+    base::MutexLock lock(set_.mutex());
+    Push();
+    set_.WakeForWork();
+    EXPECT_FALSE(admitted_[0]->thread.exists(set_.mutex()));
+  }
+  EXPECT_TRUE(sink_.WaitForGone(1)) << "nothing else happens that would start it";
+}
+
+TEST_F(InstanceSetTest, AThreadThatExistsDoesTheWorkOfOneThatCannotBeStarted) {
+  Admit(2);
+  ASSERT_TRUE(set_.Prepare().ok());
+  PooledInstance* first = nullptr;
+  {
+    base::MutexLock lock(set_.mutex());
+    Push();
+    first = set_.FindIdle();
+    ASSERT_TRUE(set_.TakeBatch(*first, base::NowNs()));
+    Push();
+    set_.WakeForWork();  // starts the thread of the second instance
+  }
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  set_.Execute(*first);
+  {
+    base::MutexLock lock(set_.mutex());
+    set_.Account(*first);
+  }
+  ASSERT_TRUE(set_.WaitUntilAsleepForTest(Soon()));
+  const base::NoMoreThreads limit;
+  {
+    base::MutexLock lock(set_.mutex());
+    ASSERT_FALSE(first->thread.exists(set_.mutex()));
+    Push();
+    set_.WakeForWork();
+  }
+  EXPECT_TRUE(sink_.WaitForGone(3));
 }
 
 TEST_F(InstanceSetTest, StopsWhenEverythingHasRun) {

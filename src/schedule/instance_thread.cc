@@ -4,19 +4,25 @@
 #include <memory>
 #include <utility>
 
+#include "schedule/start_thread.h"
+
 namespace nereid::schedule {
 
 std::future<base::Status> InstanceThread::Start(base::Mutex& mutex, const WarmUp& warm_up) {
   // Shared because the body of a thread can be copied.
   auto started = std::make_shared<std::promise<base::Status>>();
   std::future<base::Status> result = started->get_future();
-  {
-    base::MutexLock lock(mutex);
-    state_.Under(mutex).exists = true;
-  }
-  thread_ = base::Thread(instance_.name(), [this, &mutex, warm_up, started] {
+  auto thread = StartThread(instance_.name(), [this, &mutex, warm_up, started] {
     RunFromInitialisation(mutex, warm_up, *started);
   });
+  if (!thread.ok()) {
+    started->set_value(thread.status());
+    return result;
+  }
+  thread_ = std::move(thread).value();
+  // Early enough: nobody asks before the instance is admitted.
+  base::MutexLock lock(mutex);
+  state_.Under(mutex).exists = true;
   return result;
 }
 
@@ -52,12 +58,19 @@ void InstanceThread::Wake(base::Mutex& mutex, PendingWake* pending) {
   wake_->NotifyOne();
 }
 
-void InstanceThread::WakeOrStart(base::Mutex& mutex, PendingWake* pending) {
+bool InstanceThread::WakeOrStart(base::Mutex& mutex, PendingWake* pending) {
   State& state = state_.Under(mutex);
-  if (state.exists) return Wake(mutex, pending);
-  state.exists = true;
+  if (state.exists) {
+    Wake(mutex, pending);
+    return true;
+  }
   thread_.Join();  // a thread that has ended
-  thread_ = base::Thread(instance_.name(), main_);
+  auto thread = StartThread(instance_.name(), main_);
+  if (!thread.ok()) [[unlikely]]
+    return false;
+  thread_ = std::move(thread).value();
+  state.exists = true;
+  return true;
 }
 
 bool InstanceThread::is_on_its_way(const base::Mutex& mutex) const {

@@ -38,8 +38,8 @@ class InstanceThread {
 
   // -- For an instance that has to be initialised by its thread. -- Starts the thread, which
   // initialises the instance and warms it up (with `warm_up`, unless that is empty), and returns
-  // the future result. After success the thread waits for Admit or Drop. REQUIRES: not called
-  // before.
+  // the future result, which is UNAVAILABLE if there can be no thread. After success the thread
+  // waits for Admit or Drop. REQUIRES: not called before.
   std::future<base::Status> Start(base::Mutex& mutex, const WarmUp& warm_up) NEREID_EXCLUDES(mutex);
   // Lets the thread begin its work.
   void Admit(base::Mutex& mutex) NEREID_REQUIRES(mutex) { Decide(mutex, Admission::kAdmitted); }
@@ -49,9 +49,10 @@ class InstanceThread {
   // -- For the pool. -- Wakes the thread if it sleeps. It is told by `pending` if that is given and
   // not yet set, otherwise at once; here and below.
   void Wake(base::Mutex& mutex, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex);
-  // Wakes the thread, or starts one if there is none. REQUIRES: the instance needs no
-  // initialisation by it, or is initialised.
-  void WakeOrStart(base::Mutex& mutex, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex);
+  // Wakes the thread, or starts one if there is none. Returns false if none can be started now.
+  // REQUIRES: the instance needs no initialisation by it, or is initialised.
+  [[nodiscard]] bool WakeOrStart(base::Mutex& mutex, PendingWake* pending = nullptr)
+      NEREID_REQUIRES(mutex);
   bool exists(const base::Mutex& mutex) const NEREID_REQUIRES(mutex) {
     return state_.Under(mutex).exists;
   }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/no_more_threads.h"
 #include "base/thread_reaper.h"
 
 namespace nereid::schedule {
@@ -50,7 +51,7 @@ class InstanceThreadTest : public testing::Test {
   }
   void WakeOrStart() {
     base::MutexLock lock(mutex_);
-    thread_->WakeOrStart(mutex_);
+    EXPECT_TRUE(thread_->WakeOrStart(mutex_));
   }
   // Waits until the thread waits, or has ended, for the `count`th time.
   void WaitForRests(int count) {
@@ -126,7 +127,7 @@ TEST_F(InstanceThreadTest, StartsWhenItIsNeededAndSleepsUntilItIsWoken) {
     thread_->Wake(mutex_);
     EXPECT_FALSE(thread_->exists(mutex_)) << "only a thread can be woken";
     EXPECT_FALSE(thread_->is_on_its_way(mutex_));
-    thread_->WakeOrStart(mutex_);
+    EXPECT_TRUE(thread_->WakeOrStart(mutex_));
     EXPECT_TRUE(thread_->is_on_its_way(mutex_));
   }
   WaitForRests(1);
@@ -134,7 +135,7 @@ TEST_F(InstanceThreadTest, StartsWhenItIsNeededAndSleepsUntilItIsWoken) {
     base::MutexLock lock(mutex_);
     EXPECT_FALSE(thread_->is_on_its_way(mutex_));
     EXPECT_EQ(instance_.calls, Calls{});
-    thread_->WakeOrStart(mutex_);
+    EXPECT_TRUE(thread_->WakeOrStart(mutex_));
     EXPECT_TRUE(thread_->is_on_its_way(mutex_)) << "though it has not run yet";
   }
   thread_->Join();
@@ -178,7 +179,7 @@ TEST_F(InstanceThreadTest, MayBeGoneWhenItIsToldToWakeUp) {
   PendingWake wake;
   {
     base::MutexLock lock(mutex_);
-    thread_->WakeOrStart(mutex_);
+    EXPECT_TRUE(thread_->WakeOrStart(mutex_));
     while (rests_ < 1) rested_.Wait(mutex_);
     thread_->Wake(mutex_, &wake);
   }
@@ -225,6 +226,37 @@ TEST_F(InstanceThreadTest, LeavesWhenItIsNotWokenAndAnotherCanStartAtOnce) {
     EXPECT_FALSE(thread_->exists(mutex_));
   }
   reaper.WaitForLeft();
+}
+
+TEST_F(InstanceThreadTest, SaysWhenItCannotStartAndStartsWhenItCan) {
+  thread_.emplace(instance_, [this] {
+    base::MutexLock lock(mutex_);
+    instance_.Note("work");
+    thread_->SetEnded(mutex_);
+  });
+  {
+    const base::NoMoreThreads limit;
+    base::MutexLock lock(mutex_);
+    EXPECT_FALSE(thread_->WakeOrStart(mutex_));
+    EXPECT_FALSE(thread_->exists(mutex_)) << "or nobody would start it later";
+    EXPECT_FALSE(thread_->is_on_its_way(mutex_));
+  }
+  WakeOrStart();
+  thread_->Join();
+  EXPECT_EQ(instance_.calls, Calls{"work"});
+}
+
+TEST_F(InstanceThreadTest, ReportsThatItCannotInitialiseTheInstance) {
+  thread_.emplace(instance_, [] {});
+  const base::NoMoreThreads limit;
+  EXPECT_EQ(thread_->Start(mutex_, {}).get().message(),
+            "could not start the thread 'instance': Resource temporarily unavailable");
+  {
+    base::MutexLock lock(mutex_);
+    thread_->Drop(mutex_);
+  }
+  thread_->Join();
+  EXPECT_EQ(instance_.calls, Calls{});
 }
 
 TEST_F(InstanceThreadTest, StaysWhenItIsWokenInTime) {

@@ -24,6 +24,8 @@ void InstanceWorker::Run() {
   set_.NoteThreadEnded(instance_);
   instance_.heartbeat.Rest();
   set_.mutex().Unlock();
+  // Nothing else can run on this instance, and its end may take long.
+  instance_.claim.Give();
   instance_.instance->FinalizeOnThread();
 }
 
@@ -76,7 +78,7 @@ bool InstanceWorker::GiveBack() {
 bool InstanceWorker::WaitForWork() {
   const PooledInstance::State& state = instance_.state.Under(set_.mutex());
   uint64_t until_ns = 0;
-  if (!state.is_busy && set_.HasWaiting()) {
+  if (!state.is_busy && set_.HasWaiting() && !set_.IsOver(instance_)) {
     const BatchDecision decision = set_.Decide(instance_);
     // The batch became runnable after TakeBatch, and no other event will say so. An instance that
     // waits in line for resources is woken by the grant.

@@ -12,6 +12,7 @@
 #include "base/guarded.h"
 #include "base/heartbeat.h"
 #include "base/watchdog.h"
+#include "core/open_requests.h"
 #include "core/request.h"
 #include "core/scheduler.h"
 #include "schedule/inline_policy.h"
@@ -22,7 +23,8 @@ namespace nereid::schedule {
 
 // The stages of its life: it is started (its thread, if it needs its own, waits to be admitted or
 // dropped); it is admitted; it is leaving (it still runs what is bound to it); it is over (nothing
-// is bound to it) and is destroyed as soon as it is idle and without a thread.
+// is bound to it, and it runs nothing more) and is destroyed as soon as its backend has no request
+// any more, and it is idle and without a thread.
 struct PooledInstance {
   // An execution. Confined to the thread that has made the instance busy.
   struct Execution {
@@ -38,6 +40,7 @@ struct PooledInstance {
     size_t index = 0;  // the instance's number, constant once it is admitted; reused
     uint64_t id = 0;   // like `index`, but never reused
     bool is_leaving = false;
+    bool is_out = false;  // of the pool, which may have given its number to another instance
     bool is_busy = false;
     bool is_begun = false;  // busy, and the instance's thread has to end the execution
     InlineRecord record;
@@ -45,9 +48,10 @@ struct PooledInstance {
 
   // `main` is the main function of the instance's thread.
   PooledInstance(std::unique_ptr<core::Instance> made, InlineRecord record,
-                 std::function<void(PooledInstance&)> main)
+                 core::OpenRequests::Watcher& watcher, std::function<void(PooledInstance&)> main)
       : instance(std::move(made)),
         thread(*instance, [this, main = std::move(main)] { main(*this); }),
+        open(watcher),
         state(State{.record = record}) {}
 
   const std::unique_ptr<core::Instance> instance;
@@ -57,6 +61,8 @@ struct PooledInstance {
   base::Watchdog::Watch watch;
   InstanceClaim claim;  // constant while the instance may execute
   InstanceThread thread;
+  // The requests that the backend has. Grows under the pool's lock.
+  core::OpenRequests open;
   base::Guarded<State> state;
   Execution execution;
 };

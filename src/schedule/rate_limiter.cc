@@ -194,7 +194,7 @@ base::Result<std::vector<RateLimiter::Claim::Need>> RateLimiter::Add(
   for (const auto& need : needs.resources) {
     const Key key = KeyOf(need, device);
     const bool conflicts = std::ranges::any_of(resources_, [&](const auto& entry) {
-      return entry.first.second == need.name && !entry.second.needs.empty() &&
+      return entry.first.second == need.name && entry.second.staying > 0 &&
              (entry.first.first == kGlobalResource) != need.global;
     });
     if (conflicts) return BothKindsError(need.name);
@@ -210,6 +210,7 @@ base::Result<std::vector<RateLimiter::Claim::Need>> RateLimiter::Add(
     const Key key = KeyOf(need, device);
     Resource& resource = resources_.try_emplace(key, Resource{.limit = Limit(key)}).first->second;
     ++resource.needs[need.count];
+    ++resource.staying;
     found.push_back({.resource = resource, .count = need.count});
   }
   return found;
@@ -231,9 +232,18 @@ base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOpt
   return claim;
 }
 
+void RateLimiter::NoteLeaving(Claim& claim, bool is_leaving) {
+  if (std::exchange(claim.state_.Under(mutex_).is_leaving, is_leaving) == is_leaving) return;
+  for (const Claim::Need& need : claim.needs_) {
+    size_t& staying = need.resource.staying;
+    staying = is_leaving ? staying - 1 : staying + 1;
+  }
+}
+
 void RateLimiter::Unregister(Claim& claim) {
   base::MutexLock lock(mutex_);
   while (claim.state_.Under(mutex_).telling > 0) told_.Wait(mutex_);
+  NoteLeaving(claim, true);
   for (const Claim::Need& need : claim.needs_) {
     auto& needs = need.resource.needs;
     const auto found = needs.find(need.count);
@@ -254,6 +264,11 @@ bool RateLimiter::Claim::is_waiting() const {
 bool RateLimiter::Claim::is_idle() const {
   base::MutexLock lock(limiter_.mutex_);
   return state_.Under(limiter_.mutex_).phase == Phase::kIdle;
+}
+
+void RateLimiter::Claim::SetLeaving(bool is_leaving) {
+  base::MutexLock lock(limiter_.mutex_);
+  limiter_.NoteLeaving(*this, is_leaving);
 }
 
 bool RateLimiter::Claim::TryTake() {

@@ -72,6 +72,9 @@ class RateLimiter {
     // again before any claim is served. May grant others and call their on_grant, so not under a
     // lock that those take.
     void Give(bool wants_more = false);
+    // Whether the claim will go soon. Until then it keeps no other one from naming its resources as
+    // of the other kind: they are counted apart.
+    void SetLeaving(bool is_leaving);
 
    private:
     friend class RateLimiter;
@@ -82,6 +85,7 @@ class RateLimiter {
       // Triton initialises and warms up an instance as if these were executions.
       uint64_t execution_count = 2;
       uint64_t arrival = 0;
+      bool is_leaving = false;
       int telling = 0;  // the number of on_grant calls in progress
     };
 
@@ -110,8 +114,9 @@ class RateLimiter {
   };
 
   // Fails with InvalidArgument if a limit of the command line is too small for `options.needs`, or
-  // a resource is named both as global and as one of each device. If the new need makes a resource
-  // larger, others may be granted and notified, as by Give.
+  // a resource is named both as global and as one of each device, by these needs or by a claim that
+  // is not leaving. If the new need makes a resource larger, others may be granted and notified, as
+  // by Give.
   base::Result<std::unique_ptr<Claim>> Register(ClaimOptions options);
   // Describes the count of each resource, one per line.
   std::string Describe();
@@ -126,6 +131,7 @@ class RateLimiter {
     std::optional<size_t> limit;
     size_t in_use = 0;
     std::map<size_t, size_t> needs;  // how many claims need this many
+    size_t staying = 0;              // the claims that need it and are not leaving
     uint64_t held_back = 0;          // the last look at the line in which somebody waited for it
   };
   using Key = std::pair<int32_t, std::string>;
@@ -155,6 +161,7 @@ class RateLimiter {
   void OnTimer() NEREID_EXCLUDES(mutex_);
   // Calls their on_grant, under no lock.
   void Tell(const std::vector<Claim*>& granted) NEREID_EXCLUDES(mutex_);
+  void NoteLeaving(Claim& claim, bool is_leaving) NEREID_REQUIRES(mutex_);
   void Unregister(Claim& claim);
 
   const ResourceMap limits_;

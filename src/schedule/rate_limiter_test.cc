@@ -129,6 +129,26 @@ TEST_F(RateLimiterTest, RefusesAResourceThatIsBothGlobalAndPerDevice) {
             "configuration.");
 }
 
+TEST_F(RateLimiterTest, CountsAResourceOfTheOtherKindApartWhileAClaimLeaves) {
+  auto leaving = Claim({{"x", true, 1}});
+  leaving->SetLeaving(true);
+  leaving->SetLeaving(true);
+  auto other = Claim({{"x", false, 1}});
+  ASSERT_NE(other, nullptr);
+  EXPECT_TRUE(leaving->TryTake());
+  EXPECT_TRUE(other->TryTake());
+  const config::RateLimiter::Resource global{"x", true, 1};
+  EXPECT_FALSE(limiter_.Register({.needs = {.resources = {global}}}).ok()) << "the other one stays";
+  leaving.reset();
+  EXPECT_FALSE(limiter_.Register({.needs = {.resources = {global}}}).ok());
+  other->SetLeaving(true);
+  auto next = Claim({global});
+  other->SetLeaving(false);
+  other.reset();
+  ASSERT_NE(next, nullptr);
+  EXPECT_TRUE(next->TryTake());
+}
+
 std::string RefusalOfAll(RateLimiter& limiter, std::vector<config::RateLimiter::Resource> needs,
                          int32_t device = 0) {
   const auto claim = limiter.Register({.needs = {.resources = std::move(needs)}, .device = device});

@@ -378,6 +378,35 @@ TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackLeavesANewStartAlone
   EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1s"}));
 }
 
+// S-31, S-34, S-14
+TEST_F(SequenceSchedulerTest, ANewStartThatIsCancelledLeavesTheRequestOfAnotherClientAlone) {
+  Gate gate;
+  int rounds = 0;
+  Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
+    ++rounds;
+    if (rounds == 1) gate.Enter();
+    if (rounds < 3) {
+      EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+    }
+  });
+  Send(uint64_t{7}, kStart);
+  gate.WaitUntilEntered();
+  core::RequestPtr request = MakeSequenceRequest(*model_, sink_, uint64_t{7}, kStart);
+  core::RequestRef cancelled(*request);
+  scheduler_->Enqueue(std::move(request));
+  cancelled->Cancel();
+  scheduler_->OnCancelled(*cancelled);
+  cancelled.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(sink_.results(),
+            (std::vector<std::string>{"[request id: <id_unknown>] Request cancelled", ""}));
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"7s", "7", "7"}));
+  EXPECT_EQ(scheduler_->SequenceCount(), 0u);
+}
+
 // S-13
 TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
   Make(Direct(), {}, [](std::span<core::RequestPtr> batch) {

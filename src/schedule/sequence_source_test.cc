@@ -2,6 +2,7 @@
 // The decisions of the two strategies, on clock readings.
 #include <gtest/gtest.h>
 
+#include "core/sequence_states.h"
 #include "schedule/direct_source.h"
 #include "schedule/oldest_source.h"
 #include "schedule/testing/sequences.h"
@@ -17,6 +18,12 @@ class SequenceSourceTest : public testing::Test {
  protected:
   void Make(SequenceModelOptions model, size_t instances = 1, size_t hold = 0,
             size_t hold_backlog = 0) {
+    std::shared_ptr<const core::StatePlan> states;
+    if (!model.batching.state.empty()) {
+      auto compiled = core::StatePlan::Compile(model.batching, model.max_batch_size, {});
+      ASSERT_TRUE(compiled.ok());
+      states = std::move(compiled).value();
+    }
     model_ = MakeSequenceModel(std::move(model));
     plan_ = std::make_unique<SequencePlan>(model_->config());
     table_ = std::make_unique<SequenceTable>(
@@ -26,7 +33,7 @@ class SequenceSourceTest : public testing::Test {
     SequenceSourceOptions options{.model = *model_,
                                   .plan = *plan_,
                                   .table = *table_,
-                                  .states = nullptr,
+                                  .states = std::move(states),
                                   .hold_until_waiting = hold,
                                   .hold_until_backlog = hold_backlog};
     if (plan_->is_oldest()) {
@@ -66,6 +73,23 @@ class SequenceSourceTest : public testing::Test {
       table_->OnGone(sequence, now_ns);
     }
     return text;
+  }
+
+  // Takes what an instance runs now, and ends all of it but the padding at `position`, which it
+  // returns as a backend that keeps it does.
+  core::RequestPtr KeepPadding(size_t position) {
+    std::vector<core::RequestPtr> batch;
+    source_->Take(0, source_->Decide(0, 1), batch);
+    core::RequestPtr padding = std::move(batch.at(position));
+    EXPECT_TRUE(padding->is_padding);
+    for (core::RequestPtr& request : batch) {
+      if (request == nullptr || request->is_padding) continue;
+      Sequence& sequence = Sequence::Of(*request);
+      table_->OnReleased(sequence, *request, 1);
+      request.reset();
+      table_->OnGone(sequence, 1);
+    }
+    return padding;
   }
 
   core::FakeSink sink_;
@@ -154,6 +178,51 @@ TEST_F(SequenceSourceTest, DirectSplitsBatchesWhereShapesDiffer) {
   Push(3, kStart, 1, 2);
   EXPECT_EQ(Run(), "1s - 3s");
   EXPECT_EQ(Run(), "- 2s");
+}
+
+// S-18
+TEST_F(SequenceSourceTest, PaddingThatABackendKeepsHasStatesOfItsOwn) {
+  SequenceModelOptions options = Direct();
+  options.batching.state.push_back({.input_name = "STATE_IN",
+                                    .output_name = "STATE_OUT",
+                                    .data_type = tensor::DataType::kInt32,
+                                    .dims = {1}});
+  Make(std::move(options));
+  Push(1, kStart);
+  Push(2, kStart);
+  EXPECT_EQ(Run(), "1s 2s");
+  const int64_t shape[] = {1, 1};
+  const auto write = [&shape](core::Request& padding, int32_t value) {
+    const auto state = padding.states->New("STATE_OUT", tensor::DataType::kInt32, shape);
+    ASSERT_TRUE(state.ok());
+    const auto buffer = (*state)->Buffer(sizeof value);
+    ASSERT_TRUE(buffer.ok());
+    std::memcpy(*buffer, &value, sizeof value);
+    ASSERT_TRUE((*state)->Update().ok());
+  };
+  std::vector<core::RequestPtr> kept;
+  for (int32_t i = 0; i < 3; ++i) {
+    Push(2);
+    kept.push_back(KeepPadding(0));
+    write(*kept.back(), i + 1);
+  }
+  for (int32_t i = 0; i < 3; ++i) {
+    core::Request& padding = *kept[static_cast<size_t>(i)];
+    EXPECT_EQ(ControlValue(padding, "STATE_IN"), 0) << "what it reads";
+    int32_t written = 0;
+    ASSERT_EQ(padding.states->value(0).byte_size, sizeof written);
+    std::memcpy(&written, padding.states->value(0).data(), sizeof written);
+    EXPECT_EQ(written, i + 1) << "what it has written";
+  }
+  // Those that are back are used again, as zeros.
+  const core::SequenceStates* const first = kept.front()->states;
+  kept.erase(kept.begin());
+  Push(2);
+  kept.push_back(KeepPadding(0));
+  EXPECT_EQ(kept.back()->states, first);
+  EXPECT_EQ(ControlValue(*kept.back(), "STATE_IN"), 0);
+  kept.clear();
+  EXPECT_EQ(model_->pin_count(), 0u);
 }
 
 TEST_F(SequenceSourceTest, DirectWithoutBatchesRunsOneSequencePerInstance) {

@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "base/thread.h"
 #include "schedule/sequence_scheduler.h"
 #include "schedule/testing/context.h"
 #include "schedule/testing/sequences.h"
@@ -67,10 +68,70 @@ struct Memory {
   std::map<uint64_t, int64_t> by_id;
 };
 
+// Gives a state of `request` a new value.
+void WriteState(core::Request& request, int64_t value) {
+  const int64_t shape[] = {1, 1};
+  const auto state = request.states->New("STATE_OUT", tensor::DataType::kInt64, shape);
+  ASSERT_TRUE(state.ok());
+  const auto buffer = (*state)->Buffer(sizeof value);
+  ASSERT_TRUE(buffer.ok());
+  std::memcpy(*buffer, &value, sizeof value);
+  ASSERT_TRUE((*state)->Update().ok());
+}
+
+// Works on padding some time after the execution that it was part of, and releases it: an
+// asynchronous backend, which executes other batches meanwhile.
+class LatePadding {
+ public:
+  // Returns when all of it is released.
+  ~LatePadding() {
+    {
+      base::MutexLock lock(mutex_);
+      is_over_ = true;
+    }
+    added_.NotifyAll();
+    thread_.Join();
+  }
+
+  void Add(core::RequestPtr padding) {
+    base::MutexLock lock(mutex_);
+    waiting_.push_back(std::move(padding));
+    added_.NotifyAll();
+  }
+
+ private:
+  void Run() {
+    std::mt19937 random;
+    while (true) {
+      core::RequestPtr padding;
+      {
+        base::MutexLock lock(mutex_);
+        while (waiting_.empty() && !is_over_) added_.Wait(mutex_);
+        if (waiting_.empty()) return;
+        padding = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      for (uint32_t i = random() % 3; i > 0; --i) std::this_thread::yield();
+      EXPECT_EQ(ControlValue<int64_t>(*padding, "STATE_IN"), 0);
+      WriteState(*padding, -1);
+    }
+  }
+
+  base::Mutex mutex_;
+  base::CondVar added_;
+  bool is_over_ NEREID_GUARDED_BY(mutex_) = false;
+  std::deque<core::RequestPtr> waiting_ NEREID_GUARDED_BY(mutex_);
+  base::Thread thread_{"padding", [this] { Run(); }};
+};
+
 class Instance final : public core::Instance {
  public:
-  Instance(std::string name, bool is_direct, Memory& memory, uint32_t seed)
-      : name_(std::move(name)), is_direct_(is_direct), memory_(memory), random_(seed) {}
+  Instance(std::string name, bool is_direct, Memory& memory, LatePadding& late, uint32_t seed)
+      : name_(std::move(name)),
+        is_direct_(is_direct),
+        memory_(memory),
+        late_(late),
+        random_(seed) {}
 
   const std::string& name() const override { return name_; }
   bool runs_on_any_thread() const override { return false; }
@@ -86,6 +147,7 @@ class Instance final : public core::Instance {
   void Run(core::RequestPtr request, size_t position) {
     if (request->is_padding) {
       EXPECT_EQ(ControlValue(*request, "READY"), 0);
+      if (random_() % 2 == 0) late_.Add(std::move(request));
       return;
     }
     const int64_t tag = TagOf(*request);
@@ -117,18 +179,13 @@ class Instance final : public core::Instance {
     const auto found = ControlValue<int64_t>(request, "STATE_IN");
     EXPECT_EQ(is_start, found == 0) << found;
     if (!is_start) response.AddParameter({.name = "state", .value = found});
-    const int64_t shape[] = {1, 1};
-    const auto state = request.states->New("STATE_OUT", tensor::DataType::kInt64, shape);
-    ASSERT_TRUE(state.ok());
-    const auto buffer = (*state)->Buffer(sizeof tag);
-    ASSERT_TRUE(buffer.ok());
-    std::memcpy(*buffer, &tag, sizeof tag);
-    ASSERT_TRUE((*state)->Update().ok());
+    WriteState(request, tag);
   }
 
   const std::string name_;
   const bool is_direct_;
   Memory& memory_;
+  LatePadding& late_;
   std::mt19937 random_;
   std::vector<int64_t> by_position_;
   std::vector<core::RequestPtr> held_;
@@ -192,7 +249,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     const auto number = static_cast<uint32_t>(++made_);
     auto made =
         std::make_unique<Instance>("instance_" + std::to_string(number), GetParam().is_direct,
-                                   generation.memory, GetParam().seed + number);
+                                   generation.memory, late_, GetParam().seed + number);
     generation.instances.push_back(made.get());
     return made;
   }
@@ -313,6 +370,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
   std::atomic<int> made_{0};
   base::Mutex mutex_;
   std::shared_ptr<Generation> current_ NEREID_GUARDED_BY(mutex_);
+  LatePadding late_;  // releases padding before the model ends
 };
 
 TEST_P(SequenceStorm, NeverShowsASequenceWhatBelongsToAnotherAndLosesNoSlot) {

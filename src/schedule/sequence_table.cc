@@ -208,6 +208,8 @@ void SequenceTable::Cancel(Sequence& sequence, core::Request& request, uint64_t 
                            Refused& refused) {
   core::Request* first = &request;
   while (!IsStart(*first) && first->previous != nullptr) first = first->previous;
+  // What a backend has was dispatched before this START, for another client, which goes on.
+  const bool is_other_in_flight = sequence.in_flight_ != nullptr && IsStart(*first);
   core::Request* end = request.next;
   while (end != nullptr && !IsStart(*end)) end = end->next;
   while (first != end) {
@@ -217,7 +219,7 @@ void SequenceTable::Cancel(Sequence& sequence, core::Request& request, uint64_t 
   }
   if (sequence.is_in_backlog_) RestoreExpiry(sequence, now_ns);
   if (end != nullptr) return Update(sequence, now_ns);
-  if (sequence.empty()) return Abort(sequence, now_ns, refused);
+  if (sequence.empty() && !is_other_in_flight) return Abort(sequence, now_ns, refused);
   Close(sequence, now_ns);
 }
 

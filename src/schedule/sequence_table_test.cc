@@ -498,6 +498,41 @@ TEST_F(SequenceTableTest, CancellingLeavesEarlierSequencesAndLetsNoRequestJoin) 
   EXPECT_EQ(Push(1), nullptr);
 }
 
+// S-14, S-34
+TEST_F(SequenceTableTest, CancellingANewStartLeavesTheRequestThatABackendHas) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  core::RequestPtr running = table_->Dispatch(sequence);
+  running->flags = 0;
+  Push(1, kStart);
+  core::Request* const cancelled = sequence.front();
+  Push(1);
+  SequenceTable::Refused refused;
+  table_->Cancel(sequence, *cancelled, 0, refused);
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_FALSE(sequence.is_aborted());
+  EXPECT_EQ(Push(1), nullptr) << "the sequence that the cancelled one started is over";
+  core::Request* const returning = running.get();
+  table_->PutBack(sequence, std::move(running), 0);
+  EXPECT_TRUE(sequence.is_ready());
+  EXPECT_EQ(sequence.front(), returning);
+  refused.clear();
+  for (int i = 0; i < 2; ++i) table_->OnGone(sequence, 0);
+  Run(sequence);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+}
+
+TEST_F(SequenceTableTest, CancellingWhatWaitsBehindItDoesNot) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  const core::RequestPtr running = table_->Dispatch(sequence);
+  Push(1);
+  SequenceTable::Refused refused;
+  table_->Cancel(sequence, *sequence.front(), 0, refused);
+  EXPECT_EQ(refused.size(), 1u);
+  EXPECT_TRUE(sequence.is_aborted());
+}
+
 TEST_F(SequenceTableTest, TheTimeoutOfACancelledRequestAffectsNoOther) {
   Make(1, 1);
   Push(1, kStart);
