@@ -300,7 +300,14 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
   return {};
 }
 
-Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace) {
+Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace_handle) {
+  std::shared_ptr<nereid::observe::Trace> trace;
+  if (trace_handle != nullptr) [[unlikely]] {
+    // It belongs to the server from here on, even if the request is refused.
+    trace = nereid::observe::Trace::Share(
+        std::unique_ptr<nereid::observe::Trace>(nereid::abi_objects::FromHandle(trace_handle)));
+    trace->Describe(model_->name(), model_->version(), id);
+  }
   if (is_submitted_.load()) {
     return InternalError(LogPrefix() +
                          "Invalid request state transition from PENDING to INITIALIZED");
@@ -318,10 +325,7 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
                                 "the request needs a release callback and a response callback");
   }
   if (trace != nullptr) [[unlikely]] {
-    // The trace belongs to the server from here on, even if the request fails.
-    request->trace = nereid::observe::Trace::Share(
-        std::unique_ptr<nereid::observe::Trace>(nereid::abi_objects::FromHandle(trace)));
-    request->trace->Describe(model_->name(), model_->version(), id);
+    request->trace = std::move(trace);
     request->trace->Report(nereid::observe::TraceActivity::kRequestStart,
                            request->times.request_start_ns);
   }

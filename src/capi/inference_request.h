@@ -56,9 +56,10 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   void RemoveAllOutputs() { outputs_.clear(); }
   void AddParameter(const char* name, std::variant<std::string, int64_t, bool, double> value);
 
-  // Submits the request, with `trace` or null. After success it belongs to the server until the
-  // release callback; after an error it belongs to the caller, and no callback is called.
-  nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace);
+  // Submits the request. After success it belongs to the server until the release callback; after
+  // an error it belongs to the caller, and no callback is called. The trace, which may be null,
+  // belongs to the server in any case.
+  nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace_handle);
   nereid::base::Status Cancel();
   nereid::base::Result<bool> IsCancelled() const;
 
