@@ -2,6 +2,7 @@
 // Runs codecs and schedulers on one thread, without sockets, so that check.py can count their
 // instructions.
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "access/gate.h"
+#include "access/key_file.h"
 #include "base/check.h"
+#include "base/temporary_folder.h"
 #include "core/testing/fakes.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
@@ -21,6 +25,7 @@
 #include "http2/grpc_message.h"
 #include "measured_runs.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/caller_quotas.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"
 #include "schedule/testing/context.h"
@@ -150,6 +155,54 @@ void MeasureGrpc() {
     core::ResponsePtr response = Echo(*request, 16);
     NEREID_CHECK(grpc::EncodeInferResponse(response).ok());
   });
+}
+
+class KeyBearer final : public access::Sender {
+ public:
+  explicit KeyBearer(const std::string& key) : authorization_("Bearer " + key) {}
+  std::string_view Authorization() const override { return authorization_; }
+  std::string_view ApiKey() const override { return {}; }
+  const net::PeerIdentity* certificate() const override { return nullptr; }
+  std::string Address() const override { return "10.0.0.7"; }
+
+ private:
+  std::string authorization_;
+};
+
+// A key that the thread has seen before, and the limits of its owner.
+void MeasureAccess() {
+  const auto folder = base::MakeTemporaryFolder("instructions");
+  NEREID_CHECK(folder.ok());
+  const std::string file = folder->path + "/keys.json";
+  const auto key = access::AddKey(
+      file, {.id = "ci", .scopes = {"infer"}, .models = {}, .expires = {}, .created = {}});
+  NEREID_CHECK(key.ok());
+  const auto gate = access::Gate::CreateForTest(file);
+  NEREID_CHECK(gate.ok());
+  std::filesystem::remove_all(folder->path);
+  const KeyBearer sender(*key);
+  Measure("access_known_key", [&] {
+    const access::Admission admission = (*gate)->Admit(sender, access::Scope::kInfer, "model");
+    NEREID_CHECK(!admission.denial);
+  });
+
+  constexpr double kUnreachable = 1e9;
+  const auto limited =
+      std::make_shared<const core::Caller>(core::Caller{.id = "ci",
+                                                        .limits = {.requests_per_s = kUnreachable,
+                                                                   .bytes_per_s = kUnreachable,
+                                                                   .in_flight = 8,
+                                                                   .weight = 2}});
+  Codecs codecs;
+  schedule::CallerQuotas quotas;
+  uint64_t now_ns = base::NowNs();
+  const auto send = [&](const core::CallerRef& caller) {
+    const core::RequestPtr request = codecs.NewRequest();
+    request->caller = caller;
+    NEREID_CHECK(quotas.Admit(*request, ++now_ns).ok());
+  };
+  Measure("request_without_limits", [&] { send(nullptr); });
+  Measure("request_of_limited_caller", [&] { send(limited); });
 }
 
 // Measures from Enqueue to the last response of `batch` requests, in the reactor's own thread.
@@ -283,6 +336,7 @@ int main() {
   MeasureHttpRequest("json_request_1000_17_digits", JsonTensor("%s%.17g"), "");
   MeasureHttpResponse("json_answer_1000", 1000, false);
   MeasureGrpc();
+  MeasureAccess();
   MeasureBatches("default_scheduler", false, 1);
   MeasureBatches("dynamic_scheduler_of_8", true, 8);
   MeasureSequence();
