@@ -99,7 +99,6 @@ def let_go_of_requests():
 
 def _submit(request, is_stream):
     """Returns outcome, place and size of the reply."""
-    let_go_of_requests()
     memory = session.memory
     offset, size = _write_request(request, is_stream)
     entry = (session.generation, offset, request)
