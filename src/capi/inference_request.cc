@@ -303,7 +303,7 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
 Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace_handle) {
   std::shared_ptr<nereid::observe::Trace> trace;
   if (trace_handle != nullptr) [[unlikely]] {
-    // It belongs to the server from here on, even if the request is refused.
+    // A trace belongs to the server from here on, even if its request is refused.
     trace = nereid::observe::Trace::Share(
         std::unique_ptr<nereid::observe::Trace>(nereid::abi_objects::FromHandle(trace_handle)));
     trace->Describe(model_->name(), model_->version(), id);

@@ -111,7 +111,7 @@ TEST_F(AVersion, KnowsTheModelsThatItWasMadeOf) {
   EXPECT_TRUE(ensemble.IsMadeOf({p, q}));
   EXPECT_FALSE(ensemble.IsMadeOf({q, p}));
   EXPECT_FALSE(ensemble.IsMadeOf({p}));
-  // It does not keep them.
+  // An ensemble does not keep the models that it was made of.
   q = core::MakeFakeModel(0, {1});
   EXPECT_FALSE(ensemble.IsMadeOf({p, q}));
 }

@@ -81,7 +81,7 @@ void Listing::Date(const std::vector<const Listing*>& before) {
   for (const Listing* const earlier : before) {
     change_ns = std::max(change_ns, earlier->newest_ns_ + 1);
   }
-  // Of several that cover a node, the last one decides.
+  // If several listings cover a node, the last one decides its time.
   for (const Listing* const earlier : before) Compare(*earlier, change_ns);
   newest_ns_ = change_ns;
 }

@@ -20,7 +20,7 @@ class Listing {
   // cannot be paths of files are left out: with "..", ".", nothing between slashes, zero bytes, or
   // parts that are too long for a file name. If a key is both a file and a folder, it is a folder.
   Listing(std::string prefix, std::vector<Object> objects);
-  // The same, dated by one earlier listing, or by none (null).
+  // Makes a listing and dates it by an earlier one, or by none (null).
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
 
   // Stores report times in seconds, and do not report removals. Earlier listings of the same,

@@ -25,7 +25,7 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
   core::ModelHandle pin = request->model.Duplicate();
   threads->Post([this, pin = std::move(pin), request = std::move(request)]() mutable {
     core::ResponsePtr known = request->is_cancelled() ? nullptr : caching_->Find(*request);
-    // It waits for an instance from now on: the look-up may have waited for another process.
+    // The request's time in the queue begins now: the look-up may have waited for another process.
     if (known == nullptr) request->times.queue_start_ns = 0;
     {
       // A client that reads slowly must not keep a thread that others need.

@@ -37,7 +37,7 @@ class DirectSource final : public SequenceSource {
 
   base::BufferRef zeros_;
   size_t zeros_size_ = 0;
-  // Of a model with states: as many as were ever with the backend at the same time.
+  // Sinks of padding of a model with states: as many as the backend ever had at the same time.
   std::vector<std::unique_ptr<StatefulPadding>> paddings_;
   base::Queue<StatefulPadding> unused_;
   base::Inbox<StatefulPadding> returned_;  // from any thread, to be moved to unused_

@@ -214,7 +214,7 @@ TEST_F(SequenceSourceTest, PaddingThatABackendKeepsHasStatesOfItsOwn) {
     std::memcpy(&written, padding.states->value(0).data(), sizeof written);
     EXPECT_EQ(written, i + 1) << "what it has written";
   }
-  // Those that are back are used again, as zeros.
+  // The states of padding that is gone are used again, as zeros.
   const core::SequenceStates* const first = kept.front()->states;
   kept.erase(kept.begin());
   Push(2);
